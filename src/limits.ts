@@ -1,0 +1,50 @@
+/** Every number of the contract (interface.md §8, decisions.md), with its unit in its name. */
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+export const limits = {
+  secondMs,
+  minuteMs,
+  hourMs,
+  dayMs,
+
+  idempotencyKeyMaxChars: 255,
+  idempotencyTtlMs: 24 * hourMs,
+  /** How long a loser of a race waits to read the winner's answer before it says `idempotency_key_in_use`. */
+  idempotencyWaitMs: 2 * secondMs,
+
+  listMin: 1,
+  listMax: 100,
+  listDefault: 20,
+
+  bodyMaxBytes: 32 * 1024,
+  referenceMaxChars: 100,
+  descriptionMaxChars: 255,
+  metadataMaxKeys: 50,
+  metadataKeyMaxChars: 40,
+  metadataValueMaxChars: 500,
+  metadataMaxBytes: 16 * 1024,
+  amountMinTzs: 100,
+  amountMaxTzs: 5_000_000,
+
+  requestTimeoutMs: 15 * secondMs,
+  headersTimeoutMs: 10 * secondMs,
+
+  webhookTimeoutMs: 10 * secondMs,
+  webhookRetryDelaysMs: [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs, 12 * hourMs],
+  webhookDisableAfterMs: 3 * dayMs,
+  webhookHeldForMs: 30 * dayMs,
+  webhookAnswerExcerptBytes: 2 * 1024,
+  webhookEndpointsMax: 16,
+  signatureToleranceSeconds: 300,
+  secretOverlapMs: dayMs,
+
+  keyCacheMs: 2 * secondMs,
+  rateLimitRedisMs: 20,
+
+  settlementDelayDays: 1,
+  settlementDelayMaxDays: 31,
+  eatOffsetMs: 3 * hourMs,
+} as const;
