@@ -1,0 +1,712 @@
+import { assign, setup } from 'xstate';
+
+/**
+ * A collection: one request for money, from the merchant's POST to its final state and the watch after it.
+ *
+ * The top-level states are the public statuses (interface.md §3); the nested ones are what operators see.
+ * Time (`at`, `askedAt`) comes in with events, and nothing here does I/O. Three rules shape the chart:
+ * a timer proves nothing about money, so every deadline leads to a question to the rail (`askRail`);
+ * a prompt is pushed at most once, so an unclear answer is asked about and never pushed again;
+ * final is final, so a payment that turns up later is held (`latePaid`) or accepted, never forgotten.
+ */
+
+/** A rail's own times, in milliseconds. Ladders are waits between asks, not offsets. */
+export interface RailTerms {
+  /** How long after creation a push may still start. */
+  pushWindowMs: number;
+  promptLifeMs: number;
+  answerTimeoutMs: number;
+  pushRetryMs: number;
+  pollLadderMs: number[];
+  /** "Not found" counts only for asks that start this long after the last moment a push may have begun. */
+  notFoundGraceMs: number;
+  notFoundSpacingMs: number;
+  confirmDeadlineMs: number;
+  /** The least time between the starts of two asks. */
+  askSpacingMs: number;
+  reviewPollMs: number;
+  reviewAsksMax: number;
+  watchLadderMs: number[];
+  failureWatchMs: number;
+}
+
+export type FailureCode =
+  | 'insufficient_funds'
+  | 'declined'
+  | 'cancelled'
+  | 'rejected'
+  | 'invalid_pin'
+  | 'payer_not_found'
+  | 'payer_limit_reached'
+  | 'payer_blocked'
+  | 'provider_unavailable'
+  | 'provider_error';
+
+export interface CollectionInput {
+  at: number;
+  terms: RailTerms;
+  /** The merchant's policy: late payments are accepted without an operator. */
+  acceptsLate: boolean;
+}
+
+export interface CollectionContext {
+  createdAt: number;
+  /** No push may start after this moment. */
+  notAfter: number;
+  expiresAt: number;
+  acceptsLate: boolean;
+  terms: RailTerms;
+  /** Asks made on the ladder of the present state. */
+  asks: number;
+  askOpen: boolean;
+  /** When the latest ask starts or started. */
+  askedAt: number;
+  /** A callback or an operator rang while an ask was open: ask once more after it. */
+  bell: boolean;
+  /** Start of the first "not found" that counts. */
+  notFoundAt: number | null;
+  watchLadderMs: number[];
+  completedAt: number | null;
+  failureCode: FailureCode | null;
+  failureMessage: string | null;
+  /** The rail's receipt. */
+  receipt: string | null;
+  late: boolean;
+}
+
+type Verdict = { at: number; askedAt?: number; receipt?: string | null };
+type Failure = { at: number; askedAt?: number; code: FailureCode; message?: string };
+type Answer = { at: number; askedAt?: number };
+type ByOperator = { at: number; reason: string };
+
+export type CollectionEvent =
+  | ({ type: 'push.accepted' } & Answer)
+  | ({ type: 'push.succeeded' } & Verdict)
+  | ({ type: 'push.failed' } & Failure)
+  | ({ type: 'push.notAttempted' } & Answer)
+  | ({ type: 'push.unknown' } & Answer)
+  | ({ type: 'ask.undecided'; answer: 'pending' | 'unknown' } & Answer)
+  | ({ type: 'ask.succeeded' } & Verdict)
+  | ({ type: 'ask.failed' } & Failure)
+  | ({ type: 'ask.expired' } & Answer)
+  | ({ type: 'ask.reversed' } & Answer)
+  | ({ type: 'ask.notFound' } & Answer)
+  | { type: 'rail.noticed'; at: number }
+  | ({ type: 'reverse.succeeded' } & Verdict)
+  | ({ type: 'reverse.failed' } & Answer)
+  | ({ type: 'reverse.unknown' } & Answer)
+  | { type: 'operator.asked'; at: number; reason: string }
+  | ({
+      type: 'operator.resolved';
+      outcome: 'succeeded' | 'failed' | 'expired';
+      failureCode?: FailureCode;
+      receipt?: string;
+    } & ByOperator)
+  | ({ type: 'operator.reversed' } & ByOperator)
+  | ({ type: 'operator.acceptedLate' } & ByOperator)
+  | ({ type: 'operator.returnedLate' } & ByOperator)
+  | ({ type: 'operator.retried' } & ByOperator)
+  | ({ type: 'operator.confirmedReturn' } & ByOperator);
+
+/** Made inside the commit. */
+export const collectionWrites = [
+  'postCapture',
+  'recordEvent',
+  'openDeliveries',
+  'postLateReceipt',
+  'releaseLate',
+  'postReturn',
+  'reverseCapture',
+  'recordContradiction',
+  'raiseAlert',
+] as const;
+
+/** Made after the commit, at least once (the push: at most once). */
+export const collectionCalls = ['pushPrompt', 'askRail', 'reversePayment'] as const;
+
+/** The time of an event; the very first one (`xstate.init`) carries none, but the context has it. */
+const timeOf = (event: { at?: number }, context: CollectionContext): number => event.at ?? context.createdAt;
+
+const failureOf = (event: CollectionEvent): { code: FailureCode; message: string | null } => {
+  if (event.type === 'push.failed' || event.type === 'ask.failed') {
+    return { code: event.code, message: event.message ?? null };
+  }
+  if (event.type === 'operator.resolved') {
+    return { code: event.failureCode ?? 'provider_error', message: null };
+  }
+  return { code: 'provider_unavailable', message: null };
+};
+
+export const collectionMachine = setup({
+  types: {
+    context: {} as CollectionContext,
+    events: {} as CollectionEvent,
+    input: {} as CollectionInput,
+  },
+  actions: {
+    pushPrompt: () => {},
+    askRail: () => {},
+    reversePayment: () => {},
+    postCapture: () => {},
+    recordEvent: () => {},
+    openDeliveries: () => {},
+    postLateReceipt: () => {},
+    releaseLate: () => {},
+    postReturn: () => {},
+    reverseCapture: () => {},
+    recordContradiction: () => {},
+    raiseAlert: (_, _params: { kind: string }) => {},
+
+    /** Opens the question now, or as soon as the spacing allows. */
+    openAsk: assign(({ context, event }) => ({
+      askOpen: true,
+      bell: false,
+      askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
+    })),
+    closeAsk: assign({ askOpen: false, bell: false }),
+    rememberBell: assign({ bell: true }),
+    countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
+    resetLadder: assign({ asks: 0 }),
+    rememberNotFound: assign({
+      notFoundAt: ({ context, event }) => context.notFoundAt ?? ('askedAt' in event ? event.askedAt! : null),
+    }),
+    settleSuccess: assign(({ context, event }) => ({
+      completedAt: timeOf(event, context),
+      receipt: ('receipt' in event ? event.receipt : null) ?? context.receipt,
+      failureCode: null,
+      failureMessage: null,
+    })),
+    settleFailure: assign(({ context, event }) => {
+      const { code, message } = failureOf(event);
+      const completedAt = timeOf(event, context);
+      const watchLadderMs = [context.terms.failureWatchMs];
+      return { completedAt, failureCode: code, failureMessage: message, watchLadderMs, asks: 0 };
+    }),
+    settleExpiry: assign(({ context, event }) => ({
+      completedAt: timeOf(event, context),
+      watchLadderMs: context.terms.watchLadderMs,
+      asks: 0,
+    })),
+    markLate: assign({ late: true }),
+    keepReceipt: assign({
+      receipt: ({ context, event }) => ('receipt' in event ? event.receipt : null) ?? context.receipt,
+    }),
+  },
+  guards: {
+    isAskOpen: ({ context }) => context.askOpen,
+    hasBell: ({ context }) => context.bell,
+    isPushWindowOpen: ({ context, event }) =>
+      timeOf(event, context) + context.terms.pushRetryMs < context.notAfter,
+    /** An ask that started after the grace and did not find the payment. */
+    isCountedNotFound: ({ context, event }) =>
+      event.type === 'ask.notFound' &&
+      (event.askedAt ?? 0) >= context.notAfter + context.terms.notFoundGraceMs,
+    isSecondNotFound: ({ context, event }) =>
+      event.type === 'ask.notFound' &&
+      context.notFoundAt !== null &&
+      (event.askedAt ?? 0) >= context.notFoundAt + context.terms.notFoundSpacingMs,
+    hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
+    hasWatchesLeft: ({ context }) => context.asks < context.watchLadderMs.length,
+    isLateAccepted: ({ context }) => context.acceptsLate,
+    isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
+    isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
+  },
+  delays: {
+    answerTimeout: ({ context }) => context.terms.answerTimeoutMs,
+    pushRetryDelay: ({ context }) => context.terms.pushRetryMs,
+    approvalTimeout: ({ context, event }) => Math.max(0, context.expiresAt - timeOf(event, context)),
+    pollDelay: ({ context }) =>
+      context.terms.pollLadderMs[context.asks] ?? context.terms.pollLadderMs.at(-1)!,
+    confirmDeadline: ({ context }) => context.terms.confirmDeadlineMs,
+    reviewDelay: ({ context }) => context.terms.reviewPollMs,
+    watchDelay: ({ context }) => context.watchLadderMs[context.asks] ?? context.watchLadderMs.at(-1)!,
+  },
+}).createMachine({
+  id: 'collection',
+  version: '1',
+  context: ({ input }) => ({
+    createdAt: input?.at ?? 0,
+    notAfter: (input?.at ?? 0) + (input?.terms.pushWindowMs ?? 0),
+    expiresAt: (input?.at ?? 0) + (input?.terms.pushWindowMs ?? 0) + (input?.terms.promptLifeMs ?? 0),
+    acceptsLate: input?.acceptsLate ?? false,
+    terms: input?.terms as RailTerms,
+    asks: 0,
+    askOpen: false,
+    askedAt: 0,
+    bell: false,
+    notFoundAt: null,
+    watchLadderMs: [],
+    completedAt: null,
+    failureCode: null,
+    failureMessage: null,
+    receipt: null,
+    late: false,
+  }),
+  initial: 'created',
+  states: {
+    created: {
+      id: 'created',
+      initial: 'pushing',
+      on: {
+        'push.succeeded': {
+          target: '#succeeded',
+          actions: ['settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
+        },
+        'ask.succeeded': {
+          target: '#succeeded',
+          actions: ['closeAsk', 'settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
+        },
+        'push.failed': {
+          target: '#failed',
+          actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
+        },
+        'ask.failed': {
+          target: '#failed',
+          actions: ['closeAsk', 'settleFailure', 'recordEvent', 'openDeliveries'],
+        },
+        'ask.expired': {
+          target: '#expired',
+          actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
+        },
+        'ask.reversed': {
+          target: '#underReview',
+          actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'reversed_before_success' } }],
+        },
+        'ask.notFound': [
+          {
+            guard: 'isSecondNotFound',
+            target: '#expired',
+            actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
+          },
+          {
+            guard: 'hasBell',
+            actions: ['openAsk', 'askRail'],
+          },
+          { guard: 'isCountedNotFound', actions: ['closeAsk', 'rememberNotFound'] },
+          { actions: 'closeAsk' },
+        ],
+        'ask.undecided': [
+          {
+            guard: 'hasBell',
+            actions: ['openAsk', 'askRail'],
+          },
+          { actions: 'closeAsk' },
+        ],
+        'rail.noticed': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+        'operator.asked': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+      },
+      states: {
+        pushing: {
+          initial: 'sending',
+          states: {
+            sending: {
+              id: 'sending',
+              entry: 'pushPrompt',
+              after: { answerTimeout: '#confirming' },
+              on: {
+                'push.accepted': '#awaitingApproval',
+                'push.unknown': '#confirming',
+                'push.notAttempted': [
+                  { guard: 'isPushWindowOpen', target: 'backingOff' },
+                  {
+                    target: '#failed',
+                    actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
+                  },
+                ],
+              },
+            },
+            backingOff: {
+              id: 'backingOff',
+              after: { pushRetryDelay: 'sending' },
+            },
+          },
+        },
+        awaitingApproval: {
+          id: 'awaitingApproval',
+          after: { approvalTimeout: '#confirming' },
+        },
+        confirming: {
+          id: 'confirming',
+          entry: 'resetLadder',
+          initial: 'deciding',
+          after: { confirmDeadline: '#underReview' },
+          on: {
+            'push.notAttempted': {
+              target: '#failed',
+              actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
+            },
+          },
+          states: {
+            deciding: {
+              always: [
+                { guard: 'isAskOpen', target: 'asking' },
+                {
+                  target: 'asking',
+                  actions: ['openAsk', 'askRail'],
+                },
+              ],
+            },
+            asking: {
+              on: {
+                'ask.undecided': [
+                  {
+                    guard: 'hasBell',
+                    actions: ['openAsk', 'askRail'],
+                  },
+                  { target: 'waiting', actions: 'closeAsk' },
+                ],
+                'ask.notFound': [
+                  {
+                    guard: 'isSecondNotFound',
+                    target: '#expired',
+                    actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
+                  },
+                  {
+                    guard: 'isCountedNotFound',
+                    target: 'waiting',
+                    actions: ['closeAsk', 'rememberNotFound'],
+                  },
+                  { target: 'waiting', actions: 'closeAsk' },
+                ],
+              },
+            },
+            waiting: {
+              id: 'confirmingWaiting',
+              exit: 'countAsk',
+              after: { pollDelay: 'deciding' },
+            },
+          },
+        },
+        underReview: {
+          id: 'underReview',
+          entry: 'resetLadder',
+          initial: 'waiting',
+          on: {
+            'operator.resolved': [
+              {
+                guard: 'isResolvedPaid',
+                target: '#succeeded',
+                actions: ['settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
+              },
+              {
+                guard: 'isResolvedFailed',
+                target: '#failed',
+                actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
+              },
+              {
+                target: '#expired',
+                actions: ['settleExpiry', 'recordEvent', 'openDeliveries'],
+              },
+            ],
+            'ask.reversed': { actions: 'closeAsk' },
+          },
+          states: {
+            waiting: {
+              id: 'reviewWaiting',
+              exit: 'countAsk',
+              after: { reviewDelay: 'deciding' },
+            },
+            deciding: {
+              always: [
+                { guard: 'isAskOpen', target: 'waiting' },
+                {
+                  guard: 'hasReviewAsksLeft',
+                  target: 'waiting',
+                  actions: ['openAsk', 'askRail'],
+                },
+                { target: 'resting' },
+              ],
+            },
+            resting: {},
+          },
+        },
+      },
+    },
+    succeeded: {
+      id: 'succeeded',
+      initial: 'standing',
+      on: {
+        'ask.undecided': { actions: 'closeAsk' },
+        'ask.notFound': { actions: 'closeAsk' },
+        'ask.succeeded': { actions: 'closeAsk' },
+        'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
+        'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
+        'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
+        'push.failed': { actions: 'recordContradiction' },
+      },
+      states: {
+        standing: {
+          on: { 'operator.reversed': { target: 'reversed', actions: 'reverseCapture' } },
+        },
+        reversed: {},
+      },
+    },
+    failed: {
+      id: 'failed',
+      initial: 'watching',
+      on: {
+        'rail.noticed': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+        'operator.asked': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+        'push.succeeded': [
+          {
+            guard: 'isLateAccepted',
+            target: '#succeeded',
+            actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
+          },
+          {
+            target: '#failedLatePaid',
+            actions: [
+              'keepReceipt',
+              'postLateReceipt',
+              { type: 'raiseAlert', params: { kind: 'late_payment' } },
+            ],
+          },
+        ],
+        'ask.succeeded': [
+          {
+            guard: 'isLateAccepted',
+            target: '#succeeded',
+            actions: [
+              'closeAsk',
+              'settleSuccess',
+              'markLate',
+              'postCapture',
+              'recordEvent',
+              'openDeliveries',
+            ],
+          },
+          {
+            target: '#failedLatePaid',
+            actions: [
+              'closeAsk',
+              'keepReceipt',
+              'postLateReceipt',
+              { type: 'raiseAlert', params: { kind: 'late_payment' } },
+            ],
+          },
+        ],
+        'ask.undecided': [
+          {
+            guard: 'hasBell',
+            actions: ['openAsk', 'askRail'],
+          },
+          { actions: 'closeAsk' },
+        ],
+        'ask.notFound': { actions: 'closeAsk' },
+        'ask.failed': { actions: 'closeAsk' },
+        'ask.expired': { actions: 'closeAsk' },
+        'ask.reversed': { actions: 'closeAsk' },
+      },
+      states: {
+        watching: {
+          initial: 'waiting',
+          states: {
+            waiting: {
+              id: 'failedWatching',
+              exit: 'countAsk',
+              after: { watchDelay: 'deciding' },
+            },
+            deciding: {
+              always: [
+                {
+                  guard: 'isAskOpen',
+                  target: 'choosing',
+                },
+                {
+                  target: 'choosing',
+                  actions: ['openAsk', 'askRail'],
+                },
+              ],
+            },
+            choosing: {
+              always: [{ guard: 'hasWatchesLeft', target: 'waiting' }, { target: '#failedResting' }],
+            },
+          },
+        },
+        resting: { id: 'failedResting' },
+        latePaid: {
+          id: 'failedLatePaid',
+          initial: 'held',
+          on: {
+            'ask.succeeded': { actions: 'closeAsk' },
+            'push.succeeded': {},
+          },
+          states: {
+            held: {
+              on: {
+                'operator.acceptedLate': {
+                  target: '#succeeded',
+                  actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
+                },
+                'operator.returnedLate': { target: 'returning', actions: 'reversePayment' },
+              },
+            },
+            returning: {
+              on: {
+                'reverse.succeeded': { target: 'returned', actions: 'postReturn' },
+                'reverse.failed': {
+                  target: 'held',
+                  actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
+                },
+                'reverse.unknown': {
+                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'openAsk', 'askRail'],
+                },
+                'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
+                'operator.retried': { actions: 'reversePayment' },
+                'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
+              },
+            },
+            returned: {},
+          },
+        },
+      },
+    },
+    expired: {
+      id: 'expired',
+      initial: 'watching',
+      on: {
+        'rail.noticed': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+        'operator.asked': [
+          { guard: 'isAskOpen', actions: 'rememberBell' },
+          {
+            actions: ['openAsk', 'askRail'],
+          },
+        ],
+        'push.succeeded': [
+          {
+            guard: 'isLateAccepted',
+            target: '#succeeded',
+            actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
+          },
+          {
+            target: '#expiredLatePaid',
+            actions: [
+              'keepReceipt',
+              'postLateReceipt',
+              { type: 'raiseAlert', params: { kind: 'late_payment' } },
+            ],
+          },
+        ],
+        'ask.succeeded': [
+          {
+            guard: 'isLateAccepted',
+            target: '#succeeded',
+            actions: [
+              'closeAsk',
+              'settleSuccess',
+              'markLate',
+              'postCapture',
+              'recordEvent',
+              'openDeliveries',
+            ],
+          },
+          {
+            target: '#expiredLatePaid',
+            actions: [
+              'closeAsk',
+              'keepReceipt',
+              'postLateReceipt',
+              { type: 'raiseAlert', params: { kind: 'late_payment' } },
+            ],
+          },
+        ],
+        'ask.undecided': [
+          {
+            guard: 'hasBell',
+            actions: ['openAsk', 'askRail'],
+          },
+          { actions: 'closeAsk' },
+        ],
+        'ask.notFound': { actions: 'closeAsk' },
+        'ask.failed': { actions: 'closeAsk' },
+        'ask.expired': { actions: 'closeAsk' },
+        'ask.reversed': { actions: 'closeAsk' },
+      },
+      states: {
+        watching: {
+          initial: 'waiting',
+          states: {
+            waiting: {
+              id: 'expiredWatching',
+              exit: 'countAsk',
+              after: { watchDelay: 'deciding' },
+            },
+            deciding: {
+              always: [
+                { guard: 'isAskOpen', target: 'choosing' },
+                {
+                  target: 'choosing',
+                  actions: ['openAsk', 'askRail'],
+                },
+              ],
+            },
+            choosing: {
+              always: [{ guard: 'hasWatchesLeft', target: 'waiting' }, { target: '#expiredResting' }],
+            },
+          },
+        },
+        resting: { id: 'expiredResting' },
+        latePaid: {
+          id: 'expiredLatePaid',
+          initial: 'held',
+          on: {
+            'ask.succeeded': { actions: 'closeAsk' },
+            'push.succeeded': {},
+          },
+          states: {
+            held: {
+              on: {
+                'operator.acceptedLate': {
+                  target: '#succeeded',
+                  actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
+                },
+                'operator.returnedLate': { target: 'returning', actions: 'reversePayment' },
+              },
+            },
+            returning: {
+              on: {
+                'reverse.succeeded': { target: 'returned', actions: 'postReturn' },
+                'reverse.failed': {
+                  target: 'held',
+                  actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
+                },
+                'reverse.unknown': {
+                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'openAsk', 'askRail'],
+                },
+                'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
+                'operator.retried': { actions: 'reversePayment' },
+                'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
+              },
+            },
+            returned: {},
+          },
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,91 @@
+import { assign, setup } from 'xstate';
+
+/**
+ * One merchant's money of one settlement date: made by the sweep when it sees a new bucket, never by a
+ * payment. At 00:00 in Dar es Salaam each stripe's bucket moves from pending to available; money that is
+ * posted for the date later is simply a further part.
+ */
+
+export interface SettlementInput {
+  at: number;
+  /** 00:00 EAT of the settlement date, in milliseconds. */
+  dueAtMs: number;
+}
+
+export interface SettlementContext {
+  createdAt: number;
+  dueAtMs: number;
+  /** Parts settled so far, by stripe. */
+  parts: Record<string, number>;
+  settledTzs: number;
+  settledAt: number | null;
+}
+
+export type SettlementEvent =
+  | { type: 'settlement.due'; at: number; stripe: number; amountTzs: number }
+  | { type: 'buckets.read'; at: number }
+  | { type: 'operator.held'; at: number; reason: string }
+  | { type: 'operator.released'; at: number; reason: string };
+
+export const settlementWrites = ['settleBucket'] as const;
+export const settlementCalls = ['collectBuckets'] as const;
+
+export const settlementMachine = setup({
+  types: {
+    context: {} as SettlementContext,
+    events: {} as SettlementEvent,
+    input: {} as SettlementInput,
+  },
+  actions: {
+    /** Reads the date's buckets and sends one `settlement.due` for each. */
+    collectBuckets: () => {},
+    settleBucket: () => {},
+    countPart: assign(({ context, event }) => {
+      if (event.type !== 'settlement.due') return {};
+      const stripe = String(event.stripe);
+      return {
+        parts: { ...context.parts, [stripe]: (context.parts[stripe] ?? 0) + 1 },
+        settledTzs: context.settledTzs + event.amountTzs,
+        settledAt: event.at,
+      };
+    }),
+  },
+  guards: {
+    isDue: ({ context, event }) => event.type === 'settlement.due' && event.at >= context.dueAtMs,
+  },
+  delays: {
+    midnight: ({ context, event }) =>
+      Math.max(0, context.dueAtMs - ((event as { at?: number }).at ?? context.createdAt)),
+  },
+}).createMachine({
+  id: 'settlement',
+  version: '1',
+  context: ({ input }) => ({
+    createdAt: input?.at ?? 0,
+    dueAtMs: input?.dueAtMs ?? 0,
+    parts: {},
+    settledTzs: 0,
+    settledAt: null,
+  }),
+  initial: 'due',
+  states: {
+    due: {
+      id: 'due',
+      after: { midnight: { actions: 'collectBuckets' } },
+      on: {
+        'settlement.due': { guard: 'isDue', target: 'settled', actions: ['countPart', 'settleBucket'] },
+        'operator.held': 'held',
+      },
+    },
+    held: {
+      on: {
+        'operator.released': 'due',
+      },
+    },
+    settled: {
+      on: {
+        'settlement.due': { guard: 'isDue', actions: ['countPart', 'settleBucket'] },
+      },
+    },
+  },
+});
