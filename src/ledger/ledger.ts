@@ -1,0 +1,393 @@
+import { type Db, type Document, type Filter, Long } from 'mongodb';
+import { type CollectionSpec, type Doc, snapshotRead, type Write } from '../mongo.ts';
+import {
+  type Bucket,
+  checkEntry,
+  entryTypes,
+  isMerchantKind,
+  type JournalEntry,
+  type Line,
+  type Mode,
+  parseAccount,
+  postingKeys,
+} from './postings.ts';
+
+/**
+ * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
+ * one commit, so the counters are the sum of the lines at every moment (money.md). Other rooms build an entry
+ * with one of the postings and hand `post(entry)` to the corridor; nothing here writes.
+ */
+
+export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+export { type FeePlan, feeFor, isChargeable } from './fee.ts';
+export {
+  type Bucket,
+  bucketSettled,
+  collectionSucceeded,
+  type Destination,
+  type FeePlanRef,
+  type JournalEntry,
+  latePaymentAccepted,
+  latePaymentHeld,
+  latePaymentReturned,
+  type Mode,
+  type Payment,
+  type Source,
+  successProvedFalse,
+  UnsoundEntry,
+} from './postings.ts';
+
+const zero = Long.ZERO;
+const side = { bsonType: 'long', minimum: zero } as const;
+const above = { exclusiveMinimum: true, minimum: zero } as const;
+const counted = { bsonType: ['int', 'long'], minimum: 0 } as const;
+const date = { bsonType: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' } as const;
+
+/** The rules that the database itself keeps, whoever writes (money.md "Entry"). */
+const entryValidator: Document = {
+  $jsonSchema: {
+    bsonType: 'object',
+    additionalProperties: false,
+    required: ['_id', 'mode', 'currency', 'type', 'merchantId', 'lines', 'source', 'effectiveAt', 'postedAt'],
+    properties: {
+      _id: { bsonType: 'string', pattern: '^(live|test):' },
+      mode: { enum: ['live', 'test'] },
+      currency: { bsonType: 'string', pattern: '^[A-Z]{3}$' },
+      type: { enum: [...entryTypes] },
+      merchantId: { bsonType: 'string' },
+      lines: {
+        bsonType: 'array',
+        minItems: 2,
+        maxItems: 16,
+        items: {
+          bsonType: 'object',
+          additionalProperties: false,
+          required: ['account', 'debit', 'credit'],
+          properties: {
+            account: { bsonType: 'string' },
+            debit: side,
+            credit: side,
+            bucket: date,
+            stripe: counted,
+          },
+          oneOf: [{ properties: { debit: above } }, { properties: { credit: above } }],
+        },
+      },
+      source: {
+        bsonType: 'object',
+        additionalProperties: false,
+        required: ['machine', 'id', 'seq'],
+        properties: { machine: { bsonType: 'string' }, id: { bsonType: 'string' }, seq: counted },
+      },
+      providerReference: { bsonType: ['string', 'null'] },
+      feePlan: {
+        bsonType: ['object', 'null'],
+        additionalProperties: false,
+        required: ['id', 'version'],
+        properties: { id: { bsonType: 'string' }, version: counted },
+      },
+      effectiveAt: { bsonType: 'date' },
+      postedAt: { bsonType: 'date' },
+      reverses: { bsonType: 'string' },
+    },
+  },
+  $expr: {
+    $and: [
+      { $eq: [{ $sum: '$lines.debit' }, { $sum: '$lines.credit' }] },
+      { $eq: [{ $indexOfBytes: ['$_id', { $concat: ['$mode', ':'] }] }, 0] },
+      {
+        $allElementsTrue: {
+          $map: {
+            input: { $ifNull: ['$lines.account', []] },
+            in: { $eq: [{ $indexOfBytes: ['$$this', { $concat: ['$mode', ':', '$currency', ':'] }] }, 0] },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** The journal. Insert-only: no write in this service updates or deletes here. */
+export const entriesSpec: CollectionSpec = {
+  name: 'journal_entries',
+  validator: entryValidator,
+  indexes: [
+    // A merchant's statement; also the auditor's walk from merchant to merchant.
+    { key: { merchantId: 1, mode: 1, postedAt: 1, _id: 1 } },
+    { key: { 'lines.account': 1, postedAt: 1, _id: 1 } },
+    { key: { 'source.id': 1, postedAt: 1, _id: 1 } },
+    // What a settlement consists of.
+    {
+      key: { merchantId: 1, mode: 1, 'lines.bucket': 1, postedAt: 1, _id: 1 },
+      partial: { 'lines.bucket': { $exists: true } },
+    },
+    // What is new, for the auditor and for lists over all merchants.
+    { key: { postedAt: 1, _id: 1 } },
+  ],
+};
+
+/**
+ * One document per merchant, mode, currency and stripe; `_id` is `{mode}:{currency}:{merchantId}:{stripe}`.
+ * A counter that is not there is zero. Pending and reserved never go below it; available may (money.md).
+ */
+export const balancesSpec: CollectionSpec = {
+  name: 'balances',
+  validator: {
+    $jsonSchema: {
+      bsonType: 'object',
+      additionalProperties: false,
+      required: ['_id', 'mode', 'currency', 'merchantId', 'stripe'],
+      properties: {
+        _id: { bsonType: 'string' },
+        mode: { enum: ['live', 'test'] },
+        currency: { bsonType: 'string' },
+        merchantId: { bsonType: 'string' },
+        stripe: counted,
+        pending: {
+          bsonType: 'object',
+          additionalProperties: false,
+          patternProperties: { [date.pattern]: side },
+        },
+        available: { bsonType: 'long' },
+        reserved: side,
+      },
+    },
+  },
+  indexes: [{ key: { merchantId: 1, mode: 1 } }],
+};
+
+/**
+ * The writes of one entry: its insert (a posting key that is taken is a `refuse`), then the counters that
+ * follow from its lines, hottest last. Throws UnsoundEntry for an entry that breaks a rule of the books.
+ */
+export function post(entry: JournalEntry): Write[] {
+  checkEntry(entry);
+  const insert: Write = { op: 'insert', into: entriesSpec.name, doc: entry, onDuplicate: 'refuse' };
+  return [insert, ...entry.lines.flatMap((line) => counterWrites(entry, line))];
+}
+
+/** What a line does to its merchant's counters; the platform's own accounts have none (money.md "Balances"). */
+function counterWrites(entry: JournalEntry, line: Line): Write[] {
+  const { kind } = parseAccount(line.account);
+  if (!isMerchantKind(kind)) return [];
+  const counter = kind === 'merchant_pending' ? `pending.${line.bucket}` : kind.slice('merchant_'.length);
+  const owner = balanceOf(entry, line.stripe!);
+  const add = (amount: Long): Write => ({
+    op: 'increment',
+    into: balancesSpec.name,
+    amounts: { [counter]: amount },
+    ...owner,
+  });
+  if (!line.credit.isZero()) return [add(line.credit)];
+  const guarded = (guard: Document, update: Document, onMiss: 'race' | 'refuse'): Write => {
+    const filter: Filter<Doc> = { _id: owner.id, [counter]: guard };
+    return { op: 'update', into: balancesSpec.name, filter, update, onMiss };
+  };
+  const take = { $inc: { [counter]: line.debit.negate() } };
+  if (entry.type === 'bucket.settled') {
+    // A late payment that raced us makes the bucket differ: read it again, nothing is lost.
+    return [guarded({ $eq: line.debit }, { $unset: { [counter]: '' } }, 'race')];
+  }
+  // The bucket was settled meanwhile: the caller reads again and takes it from available.
+  if (kind === 'merchant_pending') return [guarded({ $gte: line.debit }, take, 'race')];
+  // The one debit without a floor: money that never was may already have been paid out.
+  if (entry.type === 'success.reversed') return [add(line.debit.negate())];
+  return [guarded({ $gte: line.debit }, take, 'refuse')];
+}
+
+/** The id of a balance document and what it carries when an increment is its first write. */
+function balanceOf(entry: Pick<JournalEntry, 'mode' | 'currency' | 'merchantId'>, stripe: number) {
+  const { mode, currency, merchantId } = entry;
+  return {
+    id: `${mode}:${currency}:${merchantId}:${stripe}`,
+    onInsert: { mode, currency, merchantId, stripe },
+  };
+}
+
+/**
+ * Removes a bucket that holds nothing any more (all of it proved false): there is nothing to post. A miss is a
+ * `race`: money arrived meanwhile.
+ */
+export function dropEmptyBucket(bucket: Omit<Bucket, 'amountTzs'>): Write[] {
+  const counter = `pending.${bucket.date}`;
+  return [
+    {
+      op: 'update',
+      into: balancesSpec.name,
+      filter: { _id: balanceOf(bucket, bucket.stripe).id, [counter]: { $eq: zero } },
+      update: { $unset: { [counter]: '' } },
+      onMiss: 'race',
+    },
+  ];
+}
+
+/** A merchant's balance in whole shillings. The three are disjoint (decisions.md "Money"). */
+export type Balance = { pending: number; available: number; reserved: number };
+
+/**
+ * A merchant's balance (interface.md 2.3), all stripes of it in one snapshot: read one by one, money would seem
+ * to vanish in the middle of a settlement. Zeros for a merchant without money; `available` may be negative.
+ */
+export async function readBalance(
+  db: Db,
+  merchantId: string,
+  mode: Mode,
+  currency = 'TZS',
+): Promise<Balance> {
+  const stripes = await snapshotRead(db.client, (session) =>
+    db.collection<BalanceDoc>(balancesSpec.name).find({ merchantId, mode, currency }, { session }).toArray(),
+  );
+  const balance: Balance = { pending: 0, available: 0, reserved: 0 };
+  for (const stripe of stripes) {
+    for (const amountTzs of Object.values(stripe.pending ?? {})) balance.pending += amountTzs;
+    balance.available += stripe.available ?? 0;
+    balance.reserved += stripe.reserved ?? 0;
+  }
+  return balance;
+}
+
+/** A balance document as the driver reads it: its 64-bit integers as numbers. */
+export type BalanceDoc = Omit<Bucket, 'date' | 'amountTzs'> & {
+  _id: string;
+  pending?: Record<string, number>;
+  available?: number;
+  reserved?: number;
+};
+
+/**
+ * The buckets that hold pending money, one per stripe and settlement date, for the settlement sweep. `dueBy`
+ * keeps those of that date (`YYYY-MM-DD`) and earlier. An amount of zero: see `dropEmptyBucket`.
+ */
+export async function* openBuckets(
+  db: Db,
+  only: { merchantId?: string; mode?: Mode; date?: string; dueBy?: string } = {},
+): AsyncGenerator<Bucket> {
+  const { merchantId, mode, date, dueBy } = only;
+  const buckets = db
+    .collection(balancesSpec.name)
+    .aggregate<Bucket>([
+      { $match: { ...(merchantId && { merchantId }), ...(mode && { mode }) } },
+      {
+        $project: { mode: 1, currency: 1, merchantId: 1, stripe: 1, bucket: { $objectToArray: '$pending' } },
+      },
+      { $unwind: '$bucket' },
+      { $match: { 'bucket.k': { ...(date && { $eq: date }), $lte: dueBy ?? '9999' } } },
+      { $set: { date: '$bucket.k', amountTzs: '$bucket.v' } },
+      { $unset: ['_id', 'bucket'] },
+    ]);
+  for await (const bucket of buckets) yield bucket;
+}
+
+/** An entry as it is read back: its 64-bit integers as numbers (postings are bounded by 2^53 − 1). */
+export type PostedEntry = Omit<JournalEntry, 'lines'> & {
+  lines: (Omit<Line, 'debit' | 'credit'> & { debit: number; credit: number })[];
+};
+
+/**
+ * The entry that credited a collection, and where its net is now: `from` is the bucket that still holds it, or
+ * null when it is in available. Undefined when nothing was captured. For `successProvedFalse`; what is read
+ * here may be settled before the commit, which then loses a `race`: read again.
+ */
+export async function readCapture(
+  db: Db,
+  mode: Mode,
+  collectionId: string,
+): Promise<{ entry: PostedEntry; from: { bucket: string; stripe: number } | null } | undefined> {
+  const keys = [postingKeys.succeeded(mode, collectionId), postingKeys.lateAccepted(mode, collectionId)];
+  const entry = await db.collection<PostedEntry>(entriesSpec.name).findOne({ _id: { $in: keys } });
+  if (!entry) return undefined;
+  const line = entry.lines.find((each) => each.bucket !== undefined);
+  if (!line) return { entry, from: null };
+  const from = { bucket: line.bucket!, stripe: line.stripe! };
+  const _id = balanceOf(entry, from.stripe).id;
+  const holds = { _id, [`pending.${from.bucket}`]: { $gte: Long.fromNumber(line.credit) } };
+  const found = await db.collection<Doc>(balancesSpec.name).findOne(holds, { projection: { _id: 1 } });
+  return { entry, from: found ? from : null };
+}
+
+/** Sums per account and over all of one mode's book. Right books differ by zero. */
+export type TrialBalance = {
+  mode: Mode;
+  accounts: { account: string; debitTzs: number; creditTzs: number }[];
+  debitTzs: number;
+  creditTzs: number;
+  differenceTzs: number;
+};
+
+/** The trial balance of a mode, aggregated from every entry of it: a report, not a hot path. */
+export async function trialBalance(db: Db, mode: Mode): Promise<TrialBalance> {
+  const accounts = await db
+    .collection(entriesSpec.name)
+    .aggregate<TrialBalance['accounts'][number]>(
+      [
+        { $match: { mode } },
+        { $unwind: '$lines' },
+        {
+          $group: {
+            _id: '$lines.account',
+            debitTzs: { $sum: '$lines.debit' },
+            creditTzs: { $sum: '$lines.credit' },
+          },
+        },
+        { $sort: { _id: 1 } },
+        { $project: { _id: 0, account: '$_id', debitTzs: 1, creditTzs: 1 } },
+      ],
+      { allowDiskUse: true },
+    )
+    .toArray();
+  const debitTzs = accounts.reduce((sum, account) => sum + account.debitTzs, 0);
+  const creditTzs = accounts.reduce((sum, account) => sum + account.creditTzs, 0);
+  return { mode, accounts, debitTzs, creditTzs, differenceTzs: debitTzs - creditTzs };
+}
+
+/** What operators narrow a list of entries by. Times are bounds on `postedAt`: from ≤ postedAt < before. */
+export type EntryFilter = {
+  mode: Mode;
+  merchantId?: string;
+  account?: string;
+  sourceId?: string;
+  /** Settlement date, `YYYY-MM-DD`. */
+  bucket?: string;
+  postedFromMs?: number;
+  postedBeforeMs?: number;
+};
+
+export type EntryPage = { entries: PostedEntry[]; hasMore: boolean; next: string | null };
+
+/**
+ * Entries newest first, a page at a time. `startingAfter` is the `next` of the page before; it holds the whole
+ * position, so nothing is looked up. Throws RangeError when it is not one.
+ */
+export async function entriesOf(
+  db: Db,
+  filter: EntryFilter,
+  page: { limit: number; startingAfter?: string },
+): Promise<EntryPage> {
+  const { mode, merchantId, account, sourceId, bucket, postedFromMs, postedBeforeMs } = filter;
+  const conditions: Filter<PostedEntry>[] = [{ mode }];
+  if (merchantId) conditions.push({ merchantId });
+  if (account) conditions.push({ 'lines.account': account });
+  if (sourceId) conditions.push({ 'source.id': sourceId });
+  if (bucket) conditions.push({ 'lines.bucket': bucket });
+  if (postedFromMs !== undefined) conditions.push({ postedAt: { $gte: new Date(postedFromMs) } });
+  if (postedBeforeMs !== undefined) conditions.push({ postedAt: { $lt: new Date(postedBeforeMs) } });
+  if (page.startingAfter !== undefined) conditions.push(after(page.startingAfter));
+  const found = await db
+    .collection<PostedEntry>(entriesSpec.name)
+    .find({ $and: conditions })
+    .sort({ postedAt: -1, _id: -1 })
+    .limit(page.limit + 1)
+    .toArray();
+  const entries = found.slice(0, page.limit);
+  const last = entries.at(-1);
+  const hasMore = found.length > page.limit;
+  return { entries, hasMore, next: hasMore && last ? `${last.postedAt.getTime()}.${last._id}` : null };
+}
+
+function after(position: string): Filter<PostedEntry> {
+  const [, ms, id] = /^(\d{1,15})\.(.+)$/.exec(position) ?? [];
+  if (ms === undefined || id === undefined) throw new RangeError('not a position in a list of entries');
+  const postedAt = new Date(Number(ms));
+  // `$lte` beside `$or` bounds the index scan, which `$or` alone would not.
+  return { postedAt: { $lte: postedAt }, $or: [{ postedAt: { $lt: postedAt } }, { _id: { $lt: id } }] };
+}

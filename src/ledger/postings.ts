@@ -1,0 +1,341 @@
+import { Long } from 'mongodb';
+import { int64 } from '../mongo.ts';
+
+/**
+ * The facts of the books (money.md): one function per fact, each returning one checked entry. Pure: ids and
+ * times come in, nothing is read or written. ledger.ts turns an entry into writes.
+ */
+
+export type Mode = 'live' | 'test';
+
+/** The closed list of facts, in the order of money.md's table. */
+export const entryTypes = [
+  'collection.succeeded',
+  'bucket.settled',
+  'late.held',
+  'late.accepted',
+  'late.returned',
+  'success.reversed',
+] as const;
+export type EntryType = (typeof entryTypes)[number];
+
+const merchantKinds = ['merchant_pending', 'merchant_available', 'merchant_reserved'] as const;
+const platformKinds = [
+  'provider_clearing',
+  'bank',
+  'fee_revenue',
+  'provider_fee_expense',
+  'suspense',
+] as const;
+export type MerchantKind = (typeof merchantKinds)[number];
+export type PlatformKind = (typeof platformKinds)[number];
+export type AccountKind = MerchantKind | PlatformKind;
+
+/**
+ * One side of an entry in whole shillings: exactly one of `debit` and `credit` is above zero.
+ * Merchants' lines name the `stripe` of the balance document that they move; pending ones also the `bucket`,
+ * the settlement date `YYYY-MM-DD`.
+ */
+export type Line = { account: string; debit: Long; credit: Long; bucket?: string; stripe?: number };
+
+/** The step that caused an entry. */
+export type Source = { machine: string; id: string; seq: number };
+
+/** The fee plan a collection's fee was computed from. */
+export type FeePlanRef = { id: string; version: number };
+
+/** One immutable fact of the books; `_id` is the posting key, so the same fact is posted once. */
+export type JournalEntry = {
+  _id: string;
+  mode: Mode;
+  currency: string;
+  type: EntryType;
+  merchantId: string;
+  lines: Line[];
+  source: Source;
+  /** The rail's receipt. */
+  providerReference: string | null;
+  feePlan: FeePlanRef | null;
+  /** When it happened in the world. */
+  effectiveAt: Date;
+  /** When we wrote it, by our clock. */
+  postedAt: Date;
+  /** Posting key of the entry that this one takes back. */
+  reverses?: string;
+};
+
+/** What every posting about one collection's money needs. The fee is the one fixed at creation. */
+export type Payment = {
+  mode: Mode;
+  currency: string;
+  /** The rail that holds the money, for example `MPESA_TZ`. */
+  channel: string;
+  merchantId: string;
+  collectionId: string;
+  amountTzs: number;
+  feeTzs: number;
+  feePlan: FeePlanRef | null;
+  providerReference: string | null;
+  /** `seq` of the collection's step that posts. */
+  seq: number;
+  effectiveAtMs: number;
+  postedAtMs: number;
+};
+
+/**
+ * Where a captured net goes. `settlesOn` is the settlement date `YYYY-MM-DD`, or null for a merchant on T+0
+ * (straight to available). `stripe` is the slot of the process that commits.
+ */
+export type Destination = { settlesOn: string | null; stripe: number };
+
+/** The content of one bucket: one stripe's pending money of one settlement date. */
+export type Bucket = {
+  mode: Mode;
+  currency: string;
+  merchantId: string;
+  stripe: number;
+  /** Settlement date, `YYYY-MM-DD`. */
+  date: string;
+  amountTzs: number;
+};
+
+/** An entry that breaks a rule of the books. Always a fault of ours, never of a caller: nothing is posted. */
+export class UnsoundEntry extends Error {
+  override name = 'UnsoundEntry';
+}
+
+/** `{mode}:{currency}:{kind}[:{merchantId or rail}]` (money.md "Accounts"). */
+export function accountName(mode: Mode, currency: string, kind: AccountKind, owner?: string): string {
+  return owner === undefined ? `${mode}:${currency}:${kind}` : `${mode}:${currency}:${kind}:${owner}`;
+}
+
+/** The parts of an account's name. `owner` is a merchant's id, or the rail of a clearing account. */
+export function parseAccount(account: string): {
+  mode: string;
+  currency: string;
+  kind: string;
+  owner?: string;
+} {
+  const [mode = '', currency = '', kind = '', ...owner] = account.split(':');
+  return owner.length > 0 ? { mode, currency, kind, owner: owner.join(':') } : { mode, currency, kind };
+}
+
+/** True for the three accounts that a merchant's balance consists of. */
+export function isMerchantKind(kind: string): kind is MerchantKind {
+  return (merchantKinds as readonly string[]).includes(kind);
+}
+
+/** Posting keys of a collection's facts: each can be posted once (money.md, first paragraph). */
+export const postingKeys = {
+  succeeded: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:succeeded`,
+  lateHeld: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_held`,
+  lateAccepted: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_accepted`,
+  lateReturned: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_returned`,
+  reversed: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:reversed`,
+  settled: (bucket: Omit<Bucket, 'amountTzs' | 'currency'>, part: number) =>
+    `${bucket.mode}:stl:${bucket.merchantId}:${bucket.date}:${bucket.stripe}:${part}`,
+};
+
+/**
+ * The customer paid: the rail owes us the gross, we owe the merchant the net (pending, or available on T+0),
+ * the fee is earned. Throws UnsoundEntry, also when the fee reaches the amount.
+ */
+export function collectionSucceeded(payment: Payment, to: Destination): JournalEntry {
+  return entryOf(payment, 'collection.succeeded', postingKeys.succeeded, [
+    clearing(payment, 'debit'),
+    net(payment, 'credit', to),
+    ...fee(payment, 'credit', 'fee_revenue'),
+  ]);
+}
+
+/** A payment after the final word: the net waits in reserved, the fee is not earned yet (suspense). */
+export function latePaymentHeld(payment: Payment): JournalEntry {
+  return entryOf(payment, 'late.held', postingKeys.lateHeld, [
+    clearing(payment, 'debit'),
+    reserved(payment, 'credit'),
+    ...fee(payment, 'credit', 'suspense'),
+  ]);
+}
+
+/** A held payment is accepted: it settles by the date of acceptance, and the fee is earned. */
+export function latePaymentAccepted(payment: Payment, to: Destination): JournalEntry {
+  return entryOf(payment, 'late.accepted', postingKeys.lateAccepted, [
+    reserved(payment, 'debit'),
+    ...fee(payment, 'debit', 'suspense'),
+    net(payment, 'credit', to),
+    ...fee(payment, 'credit', 'fee_revenue'),
+  ]);
+}
+
+/** A held payment went back to the customer. Posted only when the rail has confirmed the reversal. */
+export function latePaymentReturned(payment: Payment): JournalEntry {
+  const lines = [
+    reserved(payment, 'debit'),
+    ...fee(payment, 'debit', 'suspense'),
+    clearing(payment, 'credit'),
+  ];
+  const heldKey = postingKeys.lateHeld(payment.mode, payment.collectionId);
+  return entryOf(payment, 'late.returned', postingKeys.lateReturned, lines, heldKey);
+}
+
+/**
+ * A success proved false: the net is taken from the bucket it was posted to if it is still there, else from
+ * available, which may go negative. Whether it is still there is judged by the bucket, never by a clock
+ * (money.md "Known failures"): see `readCapture` in ledger.ts.
+ * `captureKey` is the posting key of the capture; `from` null means available.
+ */
+export function successProvedFalse(
+  payment: Payment,
+  captureKey: string,
+  from: { bucket: string; stripe: number } | null,
+): JournalEntry {
+  const to: Destination = { settlesOn: from?.bucket ?? null, stripe: from?.stripe ?? 0 };
+  const lines = [
+    net(payment, 'debit', to),
+    ...fee(payment, 'debit', 'fee_revenue'),
+    clearing(payment, 'credit'),
+  ];
+  return entryOf(payment, 'success.reversed', postingKeys.reversed, lines, captureKey);
+}
+
+/**
+ * A bucket's whole content becomes available. `part` counts the settlements of this bucket and comes from the
+ * settlement actor; `effectiveAtMs` is 00:00 EAT of the date. An empty bucket is no fact: throws UnsoundEntry.
+ */
+export function bucketSettled(
+  bucket: Bucket,
+  part: number,
+  source: Source,
+  times: { effectiveAtMs: number; postedAtMs: number },
+): JournalEntry {
+  const { mode, currency, merchantId, date, stripe, amountTzs } = bucket;
+  const account = (kind: MerchantKind) => accountName(mode, currency, kind, merchantId);
+  return checkEntry({
+    _id: postingKeys.settled(bucket, part),
+    mode,
+    currency,
+    type: 'bucket.settled',
+    merchantId,
+    lines: [
+      line(account('merchant_pending'), 'debit', amountTzs, { bucket: date, stripe }),
+      line(account('merchant_available'), 'credit', amountTzs, { stripe: 0 }),
+    ],
+    source,
+    providerReference: null,
+    feePlan: null,
+    effectiveAt: new Date(times.effectiveAtMs),
+    postedAt: new Date(times.postedAtMs),
+  });
+}
+
+/**
+ * The rules every entry keeps, whoever made it (money.md "Entry"): at most 16 lines, each a 64-bit integer on
+ * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant,
+ * debits of available and reserved on stripe 0 only. Returns the entry or throws UnsoundEntry.
+ */
+export function checkEntry(entry: JournalEntry): JournalEntry {
+  const refuse = (why: string): never => {
+    throw new UnsoundEntry(`${entry._id}: ${why}`);
+  };
+  if (!entry._id.startsWith(`${entry.mode}:`)) refuse('the posting key is of another mode');
+  if (entry.lines.length < 2 || entry.lines.length > 16) refuse(`${entry.lines.length} lines`);
+  if (Number.isNaN(entry.effectiveAt.getTime()) || Number.isNaN(entry.postedAt.getTime())) refuse('no time');
+  let difference = Long.ZERO;
+  for (const each of entry.lines) {
+    const fault = faultOfLine(entry, each);
+    if (fault) refuse(`${each.account}: ${fault}`);
+    difference = difference.add(each.debit).sub(each.credit);
+  }
+  if (!difference.isZero()) refuse(`debits − credits = ${difference.toString()}`);
+  return entry;
+}
+
+/** What is wrong with one line, or undefined. */
+function faultOfLine(entry: JournalEntry, line: Line): string | undefined {
+  const { mode, currency, kind, owner } = parseAccount(line.account);
+  if (mode !== entry.mode || currency !== entry.currency) return 'another book';
+  if (!Long.isLong(line.debit) || !Long.isLong(line.credit)) return 'not a 64-bit integer';
+  if (line.debit.isNegative() || line.credit.isNegative()) return 'negative';
+  if (line.debit.isZero() === line.credit.isZero()) return 'not exactly one side';
+  if (!Number.isSafeInteger(line.debit.add(line.credit).toNumber())) return 'beyond 2^53 − 1';
+  if (!isMerchantKind(kind)) {
+    if (!(platformKinds as readonly string[]).includes(kind)) return 'unknown account';
+    if ((owner !== undefined) !== (kind === 'provider_clearing')) return 'wrong owner';
+    return line.bucket !== undefined || line.stripe !== undefined ? 'no counter here' : undefined;
+  }
+  if (owner !== entry.merchantId) return 'another merchant';
+  if (!Number.isSafeInteger(line.stripe) || line.stripe! < 0) return 'no stripe';
+  if (kind === 'merchant_pending') {
+    return /^\d{4}-\d{2}-\d{2}$/.test(line.bucket ?? '') ? undefined : 'no bucket';
+  }
+  if (line.bucket !== undefined) return 'a bucket outside pending';
+  // Available and reserved have floors to guard, and a floor can only be guarded on one document.
+  return line.debit.isZero() || line.stripe === 0 ? undefined : 'debits only stripe 0';
+}
+
+type Side = 'debit' | 'credit';
+
+function line(
+  account: string,
+  side: Side,
+  amountTzs: number,
+  where: { bucket?: string; stripe?: number },
+): Line {
+  const amount = int64(amountTzs);
+  return {
+    account,
+    debit: side === 'debit' ? amount : Long.ZERO,
+    credit: side === 'credit' ? amount : Long.ZERO,
+    ...where,
+  };
+}
+
+function clearing({ mode, currency, channel, amountTzs }: Payment, side: Side): Line {
+  return line(accountName(mode, currency, 'provider_clearing', channel), side, amountTzs, {});
+}
+
+/** The fee's line, or none: a fee of zero moves nothing. */
+function fee({ mode, currency, feeTzs }: Payment, side: Side, kind: PlatformKind): Line[] {
+  return feeTzs === 0 ? [] : [line(accountName(mode, currency, kind), side, feeTzs, {})];
+}
+
+function net(payment: Payment, side: Side, { settlesOn, stripe }: Destination): Line {
+  const { mode, currency, merchantId } = payment;
+  const netTzs = payment.amountTzs - payment.feeTzs;
+  return settlesOn === null
+    ? line(accountName(mode, currency, 'merchant_available', merchantId), side, netTzs, { stripe })
+    : line(accountName(mode, currency, 'merchant_pending', merchantId), side, netTzs, {
+        bucket: settlesOn,
+        stripe,
+      });
+}
+
+/** Held money lies on stripe 0, credits too: late payments are rare, and their release is guarded there. */
+function reserved({ mode, currency, merchantId, amountTzs, feeTzs }: Payment, side: Side): Line {
+  const account = accountName(mode, currency, 'merchant_reserved', merchantId);
+  return line(account, side, amountTzs - feeTzs, { stripe: 0 });
+}
+
+function entryOf(
+  payment: Payment,
+  type: EntryType,
+  key: (mode: Mode, collectionId: string) => string,
+  lines: Line[],
+  reverses?: string,
+): JournalEntry {
+  const { mode, currency, merchantId, collectionId, seq, feePlan, providerReference } = payment;
+  return checkEntry({
+    _id: key(mode, collectionId),
+    mode,
+    currency,
+    type,
+    merchantId,
+    lines,
+    source: { machine: 'collection', id: collectionId, seq },
+    providerReference,
+    feePlan,
+    effectiveAt: new Date(payment.effectiveAtMs),
+    postedAt: new Date(payment.postedAtMs),
+    ...(reverses === undefined ? {} : { reverses }),
+  });
+}

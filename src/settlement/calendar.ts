@@ -1,0 +1,33 @@
+import { limits } from '../limits.ts';
+
+/**
+ * Dates in Dar es Salaam. East Africa Time is UTC+3 all year, so plain arithmetic is exact and needs no time
+ * zone data: 00:00 EAT is 21:00Z of the day before (money.md "Settlement date").
+ */
+
+const { dayMs, eatOffsetMs } = limits;
+
+/**
+ * When money captured at `atMs` settles: the EAT date `delayDays` (0–31) calendar days after the capture's, and
+ * the moment that date begins. Computed once, when posting: a later change of the delay never moves posted
+ * money. Throws RangeError for a delay outside the bounds.
+ */
+export function settlementDate(atMs: number, delayDays: number): { date: string; dueAtMs: number } {
+  if (!Number.isInteger(delayDays) || delayDays < 0 || delayDays > limits.settlementDelayMaxDays) {
+    throw new RangeError(`settlement delay of ${delayDays} days`);
+  }
+  const dueAtMs = (Math.floor((atMs + eatOffsetMs) / dayMs) + delayDays) * dayMs - eatOffsetMs;
+  return { date: eatDate(dueAtMs), dueAtMs };
+}
+
+/** The calendar date in Dar es Salaam at a moment, `YYYY-MM-DD`. */
+export function eatDate(ms: number): string {
+  return new Date(ms + eatOffsetMs).toISOString().slice(0, 10);
+}
+
+/** 00:00 EAT of a date `YYYY-MM-DD`, in milliseconds. Throws RangeError for a date that does not exist. */
+export function dateDueAtMs(date: string): number {
+  const dueAtMs = Date.parse(`${date}T00:00:00.000Z`) - eatOffsetMs;
+  if (Number.isNaN(dueAtMs) || eatDate(dueAtMs) !== date) throw new RangeError(`not a date: ${date}`);
+  return dueAtMs;
+}
