@@ -1,3 +1,6 @@
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
 /**
  * Environment → frozen Config. Nothing else in the service reads the environment.
  */
@@ -53,5 +56,27 @@ export interface Config {
     delayMaxMs: number;
     /** Every duration of the test rail is divided by this, so that tests need not wait. */
     speed: number;
+  };
+}
+
+/** What the embedded servers need to know of the machine (embedded/ladder.ts). */
+export interface Machine {
+  /** Folders in which programs are looked for. */
+  path: readonly string[];
+  /** A mongod that the user names: used, or refused loudly, never passed over. */
+  mongodBinary: string | undefined;
+  /** Where fetched servers are kept for later starts and other checkouts. */
+  cacheDir: string;
+  /** Behind a proxy, whether a host is reachable cannot be told by looking it up. */
+  hasProxy: boolean;
+}
+
+/** Reads the few variables that are not ours but tell where programs lie. */
+export function readMachine(env: Record<string, string | undefined> = process.env): Machine {
+  return {
+    path: (env.PATH ?? '').split(delimiter).filter(Boolean),
+    mongodBinary: env.MONGOMS_SYSTEM_BINARY || undefined,
+    cacheDir: join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'kusanya'),
+    hasProxy: Boolean(env.HTTPS_PROXY || env.https_proxy || env.HTTP_PROXY || env.http_proxy),
   };
 }

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { type Embedded, startEmbedded, stopLeftovers } from '../../src/embedded/embedded.ts';
+
+/** Real servers for the tests: one pair per run, begun when the first suite asks, removed with all they hold. */
+export interface Stores {
+  /** Names no database: connect, then take `client.db(freshDatabase())`. */
+  mongodbUri: string;
+  redisUrl: string;
+}
+
+const folderPrefix = 'kusanya-test-';
+const given = { mongodbUri: process.env.TEST_MONGODB_URI, redisUrl: process.env.TEST_REDIS_URL };
+
+let starting: Promise<{ stores: Stores; embedded: Embedded; dataDir: string }> | undefined;
+const handedOut: string[] = [];
+
+/**
+ * The servers of this run. TEST_MONGODB_URI and TEST_REDIS_URL name kept ones instead, for quick local runs;
+ * those are left running.
+ */
+export async function stores(): Promise<Stores> {
+  starting ??= start();
+  return (await starting).stores;
+}
+
+/** A database name that no other suite has; also good as a prefix of Redis keys. Dropped at the end of the run. */
+export function freshDatabase(name = 'suite'): string {
+  const database = `test_${name.replaceAll(/[^A-Za-z0-9_]/g, '_').slice(0, 30)}_${randomBytes(5).toString('hex')}`;
+  handedOut.push(database);
+  return database;
+}
+
+/** Stops what this run started. Called once, by global.ts. */
+export async function stopStores(): Promise<void> {
+  if (!starting) return;
+  const { stores, embedded, dataDir } = await starting;
+  starting = undefined;
+  if (given.mongodbUri) await dropDatabases(stores.mongodbUri);
+  await embedded.stop();
+  await rm(dataDir, { recursive: true, force: true });
+}
+
+async function start() {
+  await removeAbandoned();
+  const dataDir = await mkdtemp(join(tmpdir(), folderPrefix));
+  const embedded = await startEmbedded({
+    dataDir,
+    needMongo: !given.mongodbUri,
+    needRedis: !given.redisUrl,
+    say: (line) => {
+      // a download takes long enough to say so; the rest would only stand between the test titles
+      if (/fetching|downloading/.test(line)) process.stderr.write(`${line}\n`);
+    },
+  });
+  const stores = {
+    mongodbUri: given.mongodbUri ?? embedded.mongodbUri!,
+    redisUrl: given.redisUrl ?? embedded.redisUrl!,
+  };
+  return { stores, embedded, dataDir };
+}
+
+/** Runs that were killed leave servers and files; nobody else would ever remove them. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(folderPrefix)) continue;
+    const dataDir = join(tmpdir(), name);
+    const wasAbandoned = await stopLeftovers(dataDir).catch(() => false); // another user's
+    if (wasAbandoned) await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function dropDatabases(mongodbUri: string): Promise<void> {
+  const client = await new MongoClient(mongodbUri).connect();
+  for (const database of handedOut) await client.db(database).dropDatabase();
+  await client.close();
+}
