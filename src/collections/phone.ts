@@ -1,0 +1,59 @@
+/**
+ * The customer's phone: read in the three usual spellings, kept as `255XXXXXXXXX` for the rail and for search,
+ * and echoed as it was sent (decisions.md "Phone").
+ */
+export type ParsedPhone = { msisdn: string } | { fault: string };
+
+const spellings = 'Send 255XXXXXXXXX, +255XXXXXXXXX or 0XXXXXXXXX, such as 255712345678.';
+/** Twelve digits with a separator after each, and a plus sign. */
+const phoneMaxChars = 25;
+
+/**
+ * `+255 712-345 678` → `{ msisdn: '255712345678' }`; otherwise what is wrong, in words for the merchant.
+ * Never judges by operator prefix: numbers are portable.
+ */
+export function parsePhone(sent: string): ParsedPhone {
+  if (sent.length > phoneMaxChars) return { fault: `phone is too long. ${spellings}` };
+  const compact = sent.replace(/[ -]/g, '');
+  if (compact === '') return { fault: `phone is empty. ${spellings}` };
+  if (!/^\+?\d+$/.test(compact)) {
+    return { fault: `phone may hold digits, spaces and dashes, and one + in front. ${spellings}` };
+  }
+  const national = /^(?:\+?255|0)(\d*)$/.exec(compact)?.[1];
+  if (national === undefined) return { fault: `phone does not begin with 255, +255 or 0. ${spellings}` };
+  if (national.length !== 9) {
+    return { fault: `phone has ${national.length} digits after the prefix instead of 9. ${spellings}` };
+  }
+  if (!/^[67]/.test(national)) {
+    return {
+      fault: `phone is not a mobile number: after the prefix it must go on with 6 or 7. ${spellings}`,
+    };
+  }
+  return { msisdn: `255${national}` };
+}
+
+/** What each documented test number does in test mode (decisions.md "Test mode"); every other one succeeds. */
+export const testPhones: Readonly<Record<string, string>> = {
+  '255700000000': 'succeeds after 10–20 s',
+  '255700000001': 'fails: `insufficient_funds`',
+  '255700000002': 'fails: `declined`',
+  '255700000003': 'fails: `cancelled`',
+  '255700000004': 'fails at once: `rejected`',
+  '255700000005': 'nobody approves: `expired` within about 30 s',
+  '255700000006': 'fails: `invalid_pin`',
+  '255700000007': 'fails: `payer_not_found`',
+  '255700000008': 'fails: `payer_limit_reached`',
+  '255700000020': 'the network’s callback is lost; succeeds within about 60 s',
+  '255700000021': 'the network never knows: stays `created`, under review',
+  '255700000022': 'late success: expires, then the customer pays 30 s later',
+  '255700000023': 'succeeds; every callback comes three times',
+  '255700000024': 'a forged failure callback, then succeeds',
+};
+
+/**
+ * The hundred numbers kept for tests, refused with a live key: nobody's phone has them (prefix 70 is assigned to
+ * no network), and a test number that is added later must not have been good for live money before.
+ */
+export function isTestPhone(msisdn: string): boolean {
+  return /^2557000000\d\d$/.test(msisdn);
+}

@@ -1,0 +1,374 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Db, Long, UpdateFilter } from 'mongodb';
+import { type Clock, stopwatch } from '../clock.ts';
+import { newId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { type CollectionSpec, type Doc, int64, type Write } from '../mongo.ts';
+import { hashKey, makeSecretKey, modeOfKey } from './keys.ts';
+
+/** Test mode never moves real money (interface.md 1). */
+export type Mode = 'live' | 'test';
+
+/** One merchant, as stored in `merchants` and read back. Plain audited record, not an actor. */
+export interface Merchant {
+  /** `mer_…` */
+  _id: string;
+  name: string;
+  /** A suspended merchant's keys are answered 403. */
+  suspended: boolean;
+  /** T+n; absent: the installation's default. */
+  settlementDelayDays?: number;
+  /** Absent: the installation's default plan. */
+  feePlanId?: string;
+  /** What becomes of a payment that arrives after its collection ended: held for an operator, or accepted. */
+  latePayments: 'hold' | 'accept';
+  limits: MerchantLimits;
+  createdAt: Date;
+}
+
+/** Absent: the installation's default. Amounts are whole shillings, stored as 64-bit integers. */
+export interface MerchantLimits {
+  amountMinTzs?: number;
+  amountMaxTzs?: number;
+  /** Per mode; 0 switches the limit off. */
+  rateLimitPerSecond?: number;
+}
+
+/** One API key, as stored in `api_keys` and read back. The secret itself is nowhere. */
+export interface ApiKey {
+  /** `key_…` */
+  _id: string;
+  merchantId: string;
+  mode: Mode;
+  /** HMAC-SHA256 of the secret, hex. */
+  hash: string;
+  /** The secret's last four characters, to recognise it by. */
+  last4: string;
+  /** The operator who made it. */
+  createdBy: string;
+  createdAt: Date;
+  /** The key that this one replaces. */
+  replaces?: string;
+  /** Set when a rotation lets the key live on for an overlap. */
+  expiresAt?: Date;
+  revokedAt?: Date;
+  revokedBy?: string;
+  /** Right to the minute. */
+  lastUsedAt?: Date;
+}
+
+/** Who is behind an API key (interface.md 2.2), with the merchant's record. */
+export interface Principal {
+  readonly merchantId: string;
+  readonly mode: Mode;
+  readonly keyId: string;
+  readonly merchant: Merchant;
+}
+
+export const merchantsSpec: CollectionSpec = {
+  name: 'merchants',
+  indexes: [{ key: { createdAt: -1 } }],
+  validator: {
+    $jsonSchema: {
+      required: ['name', 'suspended', 'latePayments', 'limits', 'createdAt'],
+      properties: {
+        name: { bsonType: 'string' },
+        suspended: { bsonType: 'bool' },
+        latePayments: { enum: ['hold', 'accept'] },
+        limits: {
+          bsonType: 'object',
+          properties: { amountMinTzs: { bsonType: 'long' }, amountMaxTzs: { bsonType: 'long' } },
+        },
+        createdAt: { bsonType: 'date' },
+      },
+    },
+  },
+};
+
+export const apiKeysSpec: CollectionSpec = {
+  name: 'api_keys',
+  indexes: [{ key: { hash: 1 }, unique: true }, { key: { merchantId: 1, _id: 1 } }],
+};
+
+export interface NewMerchant {
+  name: string;
+  suspended?: boolean;
+  settlementDelayDays?: number;
+  feePlanId?: string;
+  latePayments?: 'hold' | 'accept';
+  limits?: MerchantLimits;
+}
+
+/** A new merchant and the write that stores it. `atMs`: the clock's now. */
+export function newMerchant(input: NewMerchant, atMs: number): { record: Merchant; writes: Write[] } {
+  const record: Merchant = {
+    _id: newId('mer', atMs),
+    name: input.name,
+    suspended: input.suspended ?? false,
+    settlementDelayDays: input.settlementDelayDays,
+    feePlanId: input.feePlanId,
+    latePayments: input.latePayments ?? 'hold',
+    limits: input.limits ?? {},
+    createdAt: new Date(atMs),
+  };
+  const doc: Doc = { ...record, limits: storedLimits(record.limits) };
+  return { record, writes: [{ op: 'insert', into: merchantsSpec.name, doc, onDuplicate: 'race' }] };
+}
+
+/** What an operator may change. `null` takes a setting away, so that the installation's default holds again. */
+export interface MerchantChanges {
+  name?: string;
+  suspended?: boolean;
+  settlementDelayDays?: number | null;
+  feePlanId?: string | null;
+  latePayments?: 'hold' | 'accept';
+  limits?: { [Name in keyof MerchantLimits]: number | null };
+}
+
+/** The merchant as it will be and the write that makes it so. Touches only the named fields. */
+export function updateMerchant(
+  current: Merchant,
+  changes: MerchantChanges,
+): { record: Merchant; writes: Write[] } {
+  const { limits: limitChanges, ...plain } = changes;
+  const set: Record<string, unknown> = {};
+  const unset: Record<string, ''> = {};
+  for (const [name, value] of Object.entries(plain)) {
+    if (value === null) unset[name] = '';
+    else if (value !== undefined) set[name] = value;
+  }
+  // Whole, so that the names of limits never become a path.
+  const newLimits = withChanges(current.limits, limitChanges ?? {});
+  if (limitChanges) set.limits = storedLimits(newLimits);
+  const record = { ...withChanges(current, plain), limits: newLimits };
+  const update: UpdateFilter<Doc> = {
+    ...(Object.keys(set).length ? { $set: set } : {}),
+    ...(Object.keys(unset).length ? { $unset: unset } : {}),
+  };
+  if (Object.keys(update).length === 0) return { record, writes: [] };
+  return {
+    record,
+    writes: [
+      { op: 'update', into: merchantsSpec.name, filter: { _id: current._id }, update, onMiss: 'race' },
+    ],
+  };
+}
+
+export interface NewKey {
+  merchantId: string;
+  mode: Mode;
+  /** The operator's name. */
+  by: string;
+  /** `keyHashSecret` of the configuration. */
+  hashSecret: string;
+  /** The clock's now. */
+  atMs: number;
+  /** The id of the key it replaces. */
+  replaces?: string;
+}
+
+/** A new key, its secret (to be shown once and kept nowhere), and the write that stores the key. */
+export function newKey(input: NewKey): { record: ApiKey; secret: string; writes: Write[] } {
+  const secret = makeSecretKey(input.mode);
+  const record: ApiKey = {
+    _id: newId('key', input.atMs),
+    merchantId: input.merchantId,
+    mode: input.mode,
+    hash: hashKey(secret, input.hashSecret),
+    last4: secret.slice(-4),
+    createdBy: input.by,
+    createdAt: new Date(input.atMs),
+    replaces: input.replaces,
+  };
+  const writes: Write[] = [{ op: 'insert', into: apiKeysSpec.name, doc: { ...record }, onDuplicate: 'race' }];
+  return { record, secret, writes };
+}
+
+/**
+ * A key that takes another's place; the old one lives on for `overlapMs` (0: not at all). An end that was
+ * already nearer stays. Committing it for a revoked key is a `race`.
+ */
+export function rotateKey(
+  old: ApiKey,
+  by: string,
+  overlapMs: number,
+  hashSecret: string,
+  atMs: number,
+): { record: ApiKey; secret: string; writes: Write[] } {
+  const made = newKey({
+    merchantId: old.merchantId,
+    mode: old.mode,
+    by,
+    hashSecret,
+    atMs,
+    replaces: old._id,
+  });
+  const update = { $min: { expiresAt: new Date(atMs + overlapMs) } };
+  return { ...made, writes: [...made.writes, updateLiveKey(old._id, update)] };
+}
+
+/** Ends a key for good; every process refuses it within 5 seconds (decisions.md "Keys"). */
+export function revokeKey(key: ApiKey, by: string, atMs: number): { record: ApiKey; writes: Write[] } {
+  const change = { revokedAt: new Date(atMs), revokedBy: by };
+  return { record: { ...key, ...change }, writes: [updateLiveKey(key._id, { $set: change })] };
+}
+
+function updateLiveKey(id: string, update: UpdateFilter<Doc>): Write {
+  const filter = { _id: id, revokedAt: { $exists: false } };
+  return { op: 'update', into: apiKeysSpec.name, filter, update, onMiss: 'race' };
+}
+
+function withChanges<T extends object>(current: T, changes: object): T {
+  const changed: Record<string, unknown> = Object.fromEntries(Object.entries(current));
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) delete changed[name];
+    else if (value !== undefined) changed[name] = value;
+  }
+  return changed as T;
+}
+
+/** Amounts as 64-bit integers: the driver would write large numbers as doubles. */
+function storedLimits(given: MerchantLimits): Record<string, Long | number> {
+  const stored: Record<string, Long | number> = {};
+  if (given.amountMinTzs !== undefined) stored.amountMinTzs = int64(given.amountMinTzs);
+  if (given.amountMaxTzs !== undefined) stored.amountMaxTzs = int64(given.amountMaxTzs);
+  if (given.rateLimitPerSecond !== undefined) stored.rateLimitPerSecond = given.rateLimitPerSecond;
+  return stored;
+}
+
+interface Known {
+  principal: Principal;
+  expiresAtMs: number;
+}
+
+/** An answer to "whose key is this?", good for two seconds. `known` is absent for a key that opens nothing. */
+interface Cached {
+  untilMs: number;
+  known: Known | undefined;
+}
+
+const cachedMax = 10_000;
+const touchEveryMs = limits.minuteMs;
+
+/** Reads merchants and keys. Changes are the writes above, committed by the operators' room with its audit. */
+export class Merchants {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #hashSecret: string;
+  readonly #cacheMs: number;
+  /** The cache's age is judged by a monotonic watch: a clock that steps back must not revive a revoked key. */
+  readonly #elapsed = stopwatch();
+  readonly #opening = new Map<string, Cached>();
+  readonly #refused = new Map<string, Cached>();
+  readonly #asking = new Map<string, Promise<Known | undefined>>();
+  readonly #touchedAt = new Map<string, number>();
+
+  constructor(deps: { db: Db; clock: Clock; log: Log; keyHashSecret: string; cacheMs?: number }) {
+    this.#db = deps.db;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#hashSecret = deps.keyHashSecret;
+    this.#cacheMs = deps.cacheMs ?? limits.keyCacheMs;
+  }
+
+  /**
+   * The principal behind a secret key; undefined for a malformed, unknown, revoked or expired one. Answers are
+   * kept for `limits.keyCacheMs`, so a revocation takes effect within that time in every process.
+   */
+  async authenticate(secret: string): Promise<Principal | undefined> {
+    if (!modeOfKey(secret)) return undefined;
+    const atMs = this.#elapsed();
+    const cached = this.#opening.get(secret) ?? this.#refused.get(secret);
+    const known = cached && cached.untilMs > atMs ? cached.known : await this.#ask(secret);
+    if (!known || known.expiresAtMs <= this.#clock.now()) return undefined;
+    this.#touch(known.principal.keyId);
+    return known.principal;
+  }
+
+  /** One merchant, fresh from the database. */
+  async find(id: string): Promise<Merchant | undefined> {
+    return (await this.#merchants.findOne({ _id: { $eq: id } })) ?? undefined;
+  }
+
+  /** Merchants, newest first, below a cursor. */
+  async list(limit: number, startingAfter?: string): Promise<Merchant[]> {
+    const filter = startingAfter ? { _id: { $lt: startingAfter } } : {};
+    return this.#merchants.find(filter).sort({ _id: -1 }).limit(limit).toArray();
+  }
+
+  /** One key, fresh from the database. */
+  async findKey(id: string): Promise<ApiKey | undefined> {
+    return (await this.#keys.findOne({ _id: { $eq: id } })) ?? undefined;
+  }
+
+  /** Every key of a merchant, newest first, ended ones too. */
+  async listKeys(merchantId: string): Promise<ApiKey[]> {
+    return this.#keys
+      .find({ merchantId: { $eq: merchantId } })
+      .sort({ _id: -1 })
+      .toArray();
+  }
+
+  get #merchants() {
+    return this.#db.collection<Merchant>(merchantsSpec.name);
+  }
+
+  get #keys() {
+    return this.#db.collection<ApiKey>(apiKeysSpec.name);
+  }
+
+  /** Requests that arrive together with the same key share one question. */
+  #ask(secret: string): Promise<Known | undefined> {
+    const asked = this.#asking.get(secret);
+    if (asked) return asked;
+    const asking = this.#lookUp(secret)
+      .then((known) => {
+        this.#remember(secret, known);
+        return known;
+      })
+      .finally(() => this.#asking.delete(secret));
+    this.#asking.set(secret, asking);
+    return asking;
+  }
+
+  async #lookUp(secret: string): Promise<Known | undefined> {
+    const hash = hashKey(secret, this.#hashSecret);
+    const key = await this.#keys.findOne({ hash: { $eq: hash } });
+    if (!key || !timingSafeEqual(Buffer.from(key.hash, 'hex'), Buffer.from(hash, 'hex'))) return undefined;
+    if (key.revokedAt) return undefined;
+    const merchant = await this.find(key.merchantId);
+    if (!merchant) return undefined;
+    const principal = { merchantId: merchant._id, mode: key.mode, keyId: key._id, merchant };
+    return {
+      principal: Object.freeze(principal),
+      expiresAtMs: key.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+    };
+  }
+
+  /** Refused keys have a cache of their own, so that a flood of them pushes no merchant's key out. */
+  #remember(secret: string, known: Known | undefined): void {
+    const [into, other] = known ? [this.#opening, this.#refused] : [this.#refused, this.#opening];
+    other.delete(secret);
+    into.delete(secret);
+    for (const oldest of into.keys()) {
+      if (into.size < cachedMax) break;
+      into.delete(oldest);
+    }
+    into.set(secret, { untilMs: this.#elapsed() + this.#cacheMs, known });
+  }
+
+  /** Writes `lastUsedAt` at most once a minute and never makes a request wait or fail. */
+  #touch(keyId: string): void {
+    const atMs = this.#elapsed();
+    const lastMs = this.#touchedAt.get(keyId);
+    if (lastMs !== undefined && atMs - lastMs < touchEveryMs) return;
+    if (this.#touchedAt.size >= cachedMax) this.#touchedAt.clear();
+    this.#touchedAt.set(keyId, atMs);
+    // $max: the processes of an installation may write in any order.
+    this.#keys
+      .updateOne({ _id: { $eq: keyId } }, { $max: { lastUsedAt: new Date(this.#clock.now()) } })
+      .catch((error: Error) => this.#log.warn({ keyId, reason: error.message }, 'lastUsedAt not written'));
+  }
+}

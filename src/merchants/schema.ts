@@ -1,0 +1,13 @@
+import { Type } from 'typebox';
+import { idPattern } from '../ids.ts';
+
+/** interface.md 2.2 */
+export const PrincipalObject = Type.Object(
+  {
+    object: Type.Literal('principal'),
+    merchant_id: Type.String({ pattern: idPattern('mer') }),
+    mode: Type.Enum(['live', 'test'], { description: 'What the key acts in; its prefix says so too.' }),
+    key_id: Type.String({ pattern: idPattern('key'), description: 'The key itself is never shown again.' }),
+  },
+  { title: 'Principal', additionalProperties: false },
+);
