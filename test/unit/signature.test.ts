@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import Stripe from 'stripe';
+import { newSigningSecret, openSecret, sealSecret, signatureHeaders } from '../../src/webhooks/sign.ts';
+import { verifyWebhook } from '../../src/webhooks/verify.ts';
+import { hasOpenssl, makeVectors, type Vectors, vectorsPath } from '../support/signature-vectors.ts';
+
+const vectors: Vectors = JSON.parse(readFileSync(vectorsPath, 'utf8'));
+
+function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64, 'base64');
+}
+
+describe('signature: vectors', () => {
+  it('are what the openssl command computes', function () {
+    if (!hasOpenssl()) this.skip();
+    expect(makeVectors()).to.deep.equal(vectors);
+  });
+
+  for (const each of vectors.sign) {
+    it(`sign: ${each.name}`, () => {
+      const given = { eventId: each.event_id, secrets: each.secrets, atMs: each.at_ms };
+      const body = bytesOf(each.body_base64);
+      expect(signatureHeaders({ ...given, body })).to.deep.equal(each.headers);
+      expect(signatureHeaders({ ...given, body: body.toString('utf8') })).to.deep.equal(each.headers);
+    });
+  }
+
+  for (const each of vectors.verify) {
+    it(`${each.verdict}: ${each.name}`, () => {
+      const options = { nowSeconds: each.now_seconds, toleranceSeconds: each.tolerance_seconds };
+      const expected = each.verdict === 'accept' ? { ok: true } : { ok: false, reason: each.reason };
+      const header = each.header ?? undefined;
+      expect(verifyWebhook(bytesOf(each.body_base64), header, each.secret, options)).to.deep.equal(expected);
+      if (each.body === undefined) return;
+      expect(verifyWebhook(each.body, header, each.secret, options)).to.deep.equal(expected);
+    });
+  }
+});
+
+describe('signature: the receiver’s verifier', () => {
+  const secret = newSigningSecret();
+  const body = '{"id":"evt_1"}';
+  const headerAt = (atMs: number) =>
+    signatureHeaders({ eventId: 'evt_1', body, secrets: [secret], atMs })['Service-Signature'];
+
+  it('uses the present time and 300 seconds when told nothing else', () => {
+    expect(verifyWebhook(body, headerAt(Date.now()), secret)).to.deep.equal({ ok: true });
+    for (const offsetMs of [-310_000, 310_000]) {
+      const verdict = verifyWebhook(body, headerAt(Date.now() + offsetMs), secret);
+      expect(verdict).to.deep.equal({ ok: false, reason: 'timestamp_out_of_tolerance' });
+    }
+  });
+
+  it('refuses a parsed body, a repeated header and an unset secret by name instead of throwing', () => {
+    const header = headerAt(Date.now());
+    const parsed = JSON.parse(body) as unknown as string;
+    const unset = undefined as unknown as string;
+    expect(verifyWebhook(parsed, header, secret)).to.deep.equal({ ok: false, reason: 'body_not_raw' });
+    expect(verifyWebhook(body, [header, header], secret)).to.deep.equal({
+      ok: false,
+      reason: 'header_missing',
+    });
+    expect(verifyWebhook(body, header, unset)).to.deep.equal({ ok: false, reason: 'secret_missing' });
+  });
+
+  it('refuses when the clock or the tolerance is not a number', () => {
+    const refused = { ok: false, reason: 'timestamp_out_of_tolerance' };
+    expect(verifyWebhook(body, headerAt(0), secret, { nowSeconds: Number.NaN })).to.deep.equal(refused);
+    const options = { nowSeconds: 0, toleranceSeconds: Number.NaN };
+    expect(verifyWebhook(body, headerAt(0), secret, options)).to.deep.equal(refused);
+  });
+
+  it('imports nothing but node:crypto, so that a merchant can copy the file', () => {
+    const source = readFileSync(new URL('../../src/webhooks/verify.ts', import.meta.url), 'utf8');
+    const imports = [...source.matchAll(/from '([^']+)'/g)].map((match) => match[1]);
+    expect(imports).to.deep.equal(['node:crypto']);
+  });
+
+  it('accepts what was signed, whatever the bytes, and refuses any other bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.nat(4_000_000_000), fc.nat(), (bytes, at, place) => {
+        const signed = Buffer.from(bytes);
+        const headers = signatureHeaders({
+          eventId: 'evt_1',
+          body: signed,
+          secrets: [secret],
+          atMs: at * 1000,
+        });
+        const header = headers['Service-Signature'];
+        const altered = Buffer.concat([signed, Buffer.from([0])]);
+        altered[place % altered.length]! ^= 1;
+        return (
+          verifyWebhook(signed, header, secret, { nowSeconds: at }).ok &&
+          !verifyWebhook(altered, header, secret, { nowSeconds: at }).ok
+        );
+      }),
+    );
+  });
+
+  it('answers any header without throwing', () => {
+    const parts = fc.constantFrom(
+      't=',
+      'v1=',
+      ',',
+      '1780000000',
+      '=',
+      'a'.repeat(64),
+      ' ',
+      'é',
+      '-',
+      '\u0000',
+    );
+    fc.assert(
+      fc.property(
+        fc.array(parts),
+        (pieces) => !verifyWebhook(body, pieces.join(''), secret, { nowSeconds: 0 }).ok,
+      ),
+    );
+  });
+});
+
+describe('signature: other people’s libraries verify it unchanged', () => {
+  const body = '{"id":"evt_1","type":"collection.succeeded","data":{"description":"kahawa ☕"}}';
+  const older = newSigningSecret();
+  const newer = newSigningSecret();
+  const sign = (...secrets: string[]) =>
+    signatureHeaders({ eventId: 'evt_1', body, secrets, atMs: Date.now() });
+  const { webhooks } = new Stripe('sk_test_unused');
+
+  it('stripe’s constructEvent takes the header with the body as text or as bytes', () => {
+    const header = sign(older)['Service-Signature'];
+    expect(webhooks.constructEvent(body, header, older)).to.have.property('id', 'evt_1');
+    expect(webhooks.constructEvent(Buffer.from(body), header, older)).to.have.property('id', 'evt_1');
+  });
+
+  it('stripe’s constructEvent takes either secret while a rotation overlaps', () => {
+    const header = sign(newer, older)['Service-Signature'];
+    expect(webhooks.constructEvent(body, header, newer)).to.have.property('id', 'evt_1');
+    expect(webhooks.constructEvent(body, header, older)).to.have.property('id', 'evt_1');
+    expect(() => webhooks.constructEvent(body, header, newSigningSecret())).to.throw(/signature/i);
+  });
+
+  it('the header is the one stripe itself would make', () => {
+    const header = sign(older)['Service-Signature'];
+    const timestamp = Number(/^t=(\d+),/.exec(header)?.[1]);
+    const theirs = webhooks.generateTestHeaderString({ payload: body, secret: older, timestamp });
+    expect(header).to.equal(theirs);
+  });
+
+  it('standardwebhooks verifies the extra headers with the same secret, also during a rotation', () => {
+    const one = sign(older);
+    const both = sign(newer, older);
+    expect(new Webhook(older).verify(body, one)).to.have.property('id', 'evt_1');
+    expect(new Webhook(older).verify(body, both)).to.have.property('id', 'evt_1');
+    expect(new Webhook(newer).verify(body, both)).to.have.property('id', 'evt_1');
+    expect(() => new Webhook(newSigningSecret()).verify(body, both)).to.throw(/signature/i);
+    expect(() => new Webhook(older).verify(`${body} `, one)).to.throw(/signature/i);
+  });
+});
+
+describe('signature: signing', () => {
+  it('refuses to send a webhook unsigned, or signed with something that is no secret of ours', () => {
+    const given = { eventId: 'evt_1', body: '{}', atMs: 0 };
+    const wrong = [
+      '',
+      'whsec_',
+      'whsec_short',
+      'whsec_not base64 at all, not at all, no',
+      `${newSigningSecret()}\n`,
+    ];
+    expect(() => signatureHeaders({ ...given, secrets: [] })).to.throw(TypeError);
+    for (const secret of wrong) {
+      expect(() => signatureHeaders({ ...given, secrets: [secret] }), secret).to.throw(TypeError);
+    }
+  });
+
+  it('makes secrets of 32 random bytes in standard base64', () => {
+    const made = Array.from({ length: 200 }, newSigningSecret);
+    expect(new Set(made)).to.have.property('size', made.length);
+    for (const secret of made) {
+      expect(secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      expect(Buffer.from(secret.slice('whsec_'.length), 'base64')).to.have.length(32);
+    }
+  });
+});
+
+describe('signature: secrets at rest', () => {
+  const key = Buffer.alloc(32, 7);
+  const secret = newSigningSecret();
+
+  it('opens with the same key and the same id', () => {
+    const sealed = sealSecret(secret, key, 'we_1');
+    expect(sealed)
+      .to.match(/^v1\.[\w-]+\.[\w-]+\.[\w-]+$/)
+      .and.not.include(secret.slice(6, 20));
+    expect(openSecret(sealed, key, 'we_1')).to.equal(secret);
+  });
+
+  it('never seals twice to the same text', () => {
+    expect(sealSecret(secret, key, 'we_1')).to.not.equal(sealSecret(secret, key, 'we_1'));
+  });
+
+  it('stays shut for another key, another id, another version and any altered character', () => {
+    const sealed = sealSecret(secret, key, 'we_1');
+    expect(() => openSecret(sealed, Buffer.alloc(32, 8), 'we_1')).to.throw(/does not open/);
+    expect(() => openSecret(sealed, key, 'we_2')).to.throw(/does not open/);
+    expect(() => openSecret(sealed.replace('v1.', 'v2.'), key, 'we_1')).to.throw(/unknown form/);
+    for (const [index, each] of [...sealed].entries()) {
+      // The last character of a part may hold bits that base64 drops; they carry nothing.
+      if (each === '.' || sealed[index + 1] === '.' || index === sealed.length - 1) continue;
+      const altered = sealed.slice(0, index) + (each === 'A' ? 'B' : 'A') + sealed.slice(index + 1);
+      expect(() => openSecret(altered, key, 'we_1'), String(index)).to.throw(/does not open|unknown form/);
+    }
+  });
+
+  it('takes no shortened tag', () => {
+    const [version, nonce, text, tag] = sealSecret(secret, key, 'we_1').split('.');
+    const short = Buffer.from(tag!, 'base64url').subarray(0, 4).toString('base64url');
+    expect(() => openSecret([version, nonce, text, short].join('.'), key, 'we_1')).to.throw(/unknown form/);
+  });
+
+  it('takes only a key of 32 bytes, and never says key or secret in an error', () => {
+    expect(() => sealSecret(secret, Buffer.alloc(16, 7), 'we_1')).to.throw(TypeError, '32 bytes');
+    expect(() => openSecret(sealSecret(secret, key, 'we_1'), Buffer.alloc(31), 'we_1')).to.throw(TypeError);
+    expect(() => openSecret(secret, key, 'we_1'))
+      .to.throw()
+      .with.property('message')
+      .not.include(secret);
+  });
+});
