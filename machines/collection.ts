@@ -224,6 +224,7 @@ export const collectionMachine = setup({
 }).createMachine({
   id: 'collection',
   version: '1',
+  options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     notAfter: (input?.at ?? 0) + (input?.terms.pushWindowMs ?? 0),

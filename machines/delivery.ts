@@ -101,6 +101,7 @@ export const deliveryMachine = setup({
 }).createMachine({
   id: 'delivery',
   version: '1',
+  options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     delaysMs: input?.delaysMs ?? [],

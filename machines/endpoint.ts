@@ -86,6 +86,7 @@ export const endpointMachine = setup({
 }).createMachine({
   id: 'endpoint',
   version: '1',
+  options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     disableAfterMs: input?.disableAfterMs ?? 0,

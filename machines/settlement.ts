@@ -60,6 +60,7 @@ export const settlementMachine = setup({
 }).createMachine({
   id: 'settlement',
   version: '1',
+  options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     dueAtMs: input?.dueAtMs ?? 0,

@@ -1,0 +1,267 @@
+import { type AnyBulkWriteOperation, type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
+import type { Log } from '../log.ts';
+import { type Doc, durable, type Write } from '../mongo.ts';
+
+/**
+ * Group commit. Steps that become ready while the last batch is on its way are written together, as one
+ * MongoDB transaction of bulk writes, so the cost of a step falls as load rises. Callers only see
+ * `await commit(writes)`: theirs was written whole, or it was not and they learn by what.
+ */
+export type CommitOutcome = { ok: true } | { ok: false; write: Write };
+
+interface Member {
+  writes: Write[];
+  settle(outcome: CommitOutcome): void;
+  fail(error: unknown): void;
+}
+
+interface CommitterOptions {
+  client: MongoClient;
+  db: Db;
+  log: Log;
+  /** Steps in one transaction at the most. */
+  largestBatch?: number;
+  /** How long one batch may be retried before its members hear of the fault. */
+  patienceMs?: number;
+}
+
+/** A member's write was refused by the database's state; the whole transaction was rolled back. */
+class Refused extends Error {
+  readonly write: Write | undefined;
+
+  constructor(write: Write | undefined) {
+    super('refused');
+    this.write = write;
+  }
+}
+
+/** The commit's outcome could not be learnt: it may or may not have been applied. */
+export class CommitUnknown extends Error {}
+
+const duplicateKey = 11_000;
+
+export class Committer {
+  readonly #client: MongoClient;
+  readonly #db: Db;
+  readonly #log: Log;
+  readonly #largestBatch: number;
+  readonly #patienceMs: number;
+  #waiting: Member[] = [];
+  #running: Promise<void> | undefined;
+  /** Batches and members so far, for the metrics. */
+  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0 };
+
+  constructor(options: CommitterOptions) {
+    this.#client = options.client;
+    this.#db = options.db;
+    this.#log = options.log;
+    this.#largestBatch = options.largestBatch ?? 128;
+    this.#patienceMs = options.patienceMs ?? 10_000;
+  }
+
+  /**
+   * Writes all or none, with majority and journal.
+   * @throws MongoDB's error when the database cannot be reached (nothing is known to be written), or
+   *   `CommitUnknown` when the outcome could not be learnt: read again before repeating.
+   */
+  commit(writes: Write[]): Promise<CommitOutcome> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ writes, settle: resolve, fail: reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when everything handed in so far has been answered. */
+  async drain(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Whatever else became ready in this turn of the event loop joins the batch.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#largestBatch);
+      await this.#settle(batch);
+    }
+    this.#running = undefined;
+    if (this.#waiting.length > 0) this.#running = this.#run();
+  }
+
+  async #settle(batch: Member[]): Promise<void> {
+    try {
+      await this.#attempt(batch);
+      this.counts.batches += 1;
+      this.counts.members += batch.length;
+      for (const member of batch) member.settle({ ok: true });
+    } catch (error) {
+      await this.#divide(batch, error);
+    }
+  }
+
+  /** One member's bad luck or bad bytes must not be the others': halve until it stands alone. */
+  async #divide(batch: Member[], error: unknown): Promise<void> {
+    const alone = batch[0]!;
+    if (error instanceof CommitUnknown || isOutage(error)) {
+      for (const member of batch) member.fail(error);
+    } else if (batch.length > 1) {
+      this.counts.splits += 1;
+      const half = batch.length >> 1;
+      await this.#settle(batch.slice(0, half));
+      await this.#settle(batch.slice(half));
+    } else if (error instanceof Refused && error.write) {
+      alone.settle({ ok: false, write: error.write });
+    } else {
+      alone.fail(error);
+    }
+  }
+
+  /** Runs the transaction, repeating it for as long as MongoDB calls the fault transient. */
+  async #attempt(batch: Member[]): Promise<void> {
+    const plan = planOf(batch);
+    const giveUpAt = performance.now() + this.#patienceMs;
+    for (let round = 0; ; round += 1) {
+      const session = this.#client.startSession();
+      try {
+        await this.#transact(session, plan, giveUpAt);
+        return;
+      } catch (error) {
+        if (!hasLabel(error, 'TransientTransactionError') || performance.now() > giveUpAt) throw error;
+        this.counts.retries += 1;
+        this.#log.debug({ round, error: String(error) }, 'batch retried');
+        const pauseMs = Math.random() * Math.min(200, 4 * 2 ** Math.min(round, 6));
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      } finally {
+        await session.endSession();
+      }
+    }
+  }
+
+  async #transact(session: ClientSession, plan: Plan[], giveUpAt: number): Promise<void> {
+    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
+    try {
+      for (const part of plan) await this.#write(session, part);
+    } catch (error) {
+      await session.abortTransaction().catch(() => undefined);
+      throw error;
+    }
+    for (;;) {
+      try {
+        await session.commitTransaction();
+        return;
+      } catch (error) {
+        if (!hasLabel(error, 'UnknownTransactionCommitResult')) throw error;
+        if (performance.now() > giveUpAt) throw new CommitUnknown(String(error));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  async #write(session: ClientSession, part: Plan): Promise<void> {
+    const collection = this.#db.collection<Doc>(part.into);
+    let matched: number;
+    try {
+      const result = await collection.bulkWrite(part.operations, { session, ordered: true });
+      matched = result.matchedCount;
+      this.counts.documents += part.operations.length;
+    } catch (error) {
+      const failure = error as { code?: number; writeErrors?: { index?: number; code?: number }[] };
+      const first = Array.isArray(failure.writeErrors) ? failure.writeErrors[0] : undefined;
+      if ((first?.code ?? failure.code) !== duplicateKey) throw error;
+      throw new Refused(part.writes[first?.index ?? 0]);
+    }
+    if (matched < part.mustMatch) throw new Refused(part.writes.length === 1 ? part.writes[0] : undefined);
+  }
+}
+
+/** One bulk write of a batch. */
+interface Plan {
+  into: string;
+  operations: AnyBulkWriteOperation<Doc>[];
+  writes: Write[];
+  /** Plain updates, each of which must match. */
+  mustMatch: number;
+}
+
+/**
+ * The batch as bulk writes in a fixed order, so that two processes never wait for each other crosswise:
+ * inserts and guarded updates per MongoDB collection, and the counters last since they are the hottest.
+ */
+function planOf(batch: Member[]): Plan[] {
+  const plain = new Map<string, Plan>();
+  const counters = new Map<string, Map<string, Extract<Write, { op: 'increment' }>>>();
+  for (const { writes } of batch) {
+    for (const write of writes) {
+      if (write.op === 'increment') {
+        merge(counters, write);
+        continue;
+      }
+      // A member that stands alone has each write on its own, so that a refusal names the write.
+      const place = batch.length > 1 ? write.into : `${write.into}#${plain.size}`;
+      let part = plain.get(place);
+      if (!part) {
+        part = { into: write.into, operations: [], writes: [], mustMatch: 0 };
+        plain.set(place, part);
+      }
+      part.writes.push(write);
+      if (write.op === 'insert') part.operations.push({ insertOne: { document: write.doc } });
+      else {
+        part.operations.push({ updateOne: { filter: write.filter, update: write.update } });
+        part.mustMatch += 1;
+      }
+    }
+  }
+  const plans = [...plain.values()];
+  for (const [into, byId] of counters) {
+    const writes = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    plans.push({
+      into,
+      writes,
+      mustMatch: 0,
+      operations: writes.map((write) => ({
+        updateOne: {
+          filter: { _id: write.id },
+          update: { $inc: write.amounts, $setOnInsert: write.onInsert },
+          upsert: true,
+        },
+      })),
+    });
+  }
+  return plans;
+}
+
+/** Increments of one document within a batch become one. */
+function merge(
+  counters: Map<string, Map<string, Extract<Write, { op: 'increment' }>>>,
+  write: Extract<Write, { op: 'increment' }>,
+): void {
+  let byId = counters.get(write.into);
+  if (!byId) {
+    byId = new Map();
+    counters.set(write.into, byId);
+  }
+  const known = byId.get(write.id);
+  if (!known) {
+    byId.set(write.id, { ...write, amounts: { ...write.amounts } });
+    return;
+  }
+  for (const [path, amount] of Object.entries(write.amounts)) {
+    known.amounts[path] = (known.amounts[path] ?? Long.ZERO).add(amount);
+  }
+}
+
+function hasLabel(error: unknown, label: string): boolean {
+  const labelled = error as { hasErrorLabel?: (label: string) => boolean };
+  return typeof labelled?.hasErrorLabel === 'function' && labelled.hasErrorLabel(label);
+}
+
+/** MongoDB cannot be reached or does not take writes: dividing the batch would only ask it more often. */
+export function isOutage(error: unknown): boolean {
+  const name = (error as { name?: string })?.name ?? '';
+  return (
+    /^Mongo(ServerSelection|Network|NetworkTimeout|PoolClear|ConnectionPool|NotConnected|TopologyClosed|WaitQueueTimeout)/.test(
+      name,
+    ) ||
+    hasLabel(error, 'TransientTransactionError') ||
+    hasLabel(error, 'RetryableWriteError')
+  );
+}

@@ -1,0 +1,167 @@
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import type { Doc, Write } from '../mongo.ts';
+
+/** Who or what caused a step. */
+export interface Cause {
+  kind: 'merchant' | 'timer' | 'rail' | 'operator' | 'call';
+  id: string;
+}
+
+/** An event to a chart. `at` is the time in milliseconds, given by whoever sends it. */
+export interface ActorEvent {
+  type: string;
+  at: number;
+  [field: string]: unknown;
+}
+
+export interface Timer {
+  /** XState's id of the delayed transition; it is per state, not per entry, hence `armedSeq`. */
+  id: string;
+  event: string;
+  dueAt: Date;
+  armedSeq: number;
+}
+
+export interface Call {
+  /** `<actor>.<seq>.<n>`: stable, so that the other side can recognise a repetition. */
+  id: string;
+  type: string;
+  params: Record<string, unknown>;
+  /** Not to be made before this moment. */
+  notBefore: Date;
+  /** When the sweep asks again if nobody has answered. */
+  dueAt: Date;
+  /** Set only on calls that are made at most once: whoever set it made the call. */
+  startedAt?: Date;
+}
+
+/** An actor at rest: one document, the snapshot of its chart and all that is still to happen. */
+export interface ActorDoc extends Doc {
+  machineVersion: number;
+  seq: number;
+  /** The chart's state as dotted text, `created.awaitingApproval`. */
+  state: string;
+  snapshot: { value: unknown; context: Record<string, unknown> };
+  timers: Timer[];
+  calls: Call[];
+  /** The earliest timer or unanswered call; the sweep's index. */
+  dueAt: Date | null;
+  /** The id of the latest step, so that a commit whose acknowledgement was lost is recognised. */
+  lastStep: string;
+  updatedAt: Date;
+  merchantId: string;
+  mode: 'live' | 'test';
+  data: Record<string, unknown>;
+  quarantined?: { at: Date; why: string };
+}
+
+/** One line of an actor's history, `_id` is `<actor>/<seq>`. */
+export interface StepLine extends Doc {
+  actor: string;
+  machine: string;
+  seq: number;
+  at: Date;
+  event: Record<string, unknown>;
+  from: string | null;
+  to: string;
+  actions: string[];
+  cause: Cause;
+  stepId: string;
+}
+
+/** What a write effect sees: the step as it will be committed. */
+export interface StepView {
+  doc: ActorDoc;
+  /** The context before the step; on creation the same as the new one. */
+  before: Record<string, unknown>;
+  event: ActorEvent;
+  at: number;
+  cause: Cause;
+}
+
+/** Reads if it must, writes nothing itself: it returns what the commit is to write. */
+export type WriteEffect = (step: StepView, params: Record<string, unknown>) => Write[] | Promise<Write[]>;
+
+export interface CallView {
+  doc: ActorDoc;
+  call: Call;
+  at: number;
+  /** How often this call was started already, as far as the queue remembers. */
+  earlierStarts: number;
+  signal: AbortSignal;
+}
+
+/** What a call answers: an event to its own actor, and writes that belong into the same commit. */
+export interface CallAnswer {
+  event: ActorEvent;
+  writes?: Write[];
+}
+
+/** A kind of call: how it is queued and what makes it. */
+export interface CallEffect {
+  run(view: CallView): Promise<CallAnswer>;
+  concurrency: number;
+  /** After this long without an answer the sweep has the call made again (or, if at most once, given up). */
+  patienceMs: number;
+  /** The lanes of this call with a queue each; the first is the default. */
+  lanes?: readonly { name: string; concurrency: number }[];
+  lane?(doc: ActorDoc, call: Call): string;
+  notBefore?(context: Record<string, unknown>): number;
+  /** Made at most once: claimed by a commit before it is made; a lost claim is answered by `lost`. */
+  atMostOnce?: { lost(at: number): ActorEvent };
+  /** The answer is a fact about the world and is heard even if the call is gone. */
+  factual?: boolean;
+}
+
+export type Migration = (doc: ActorDoc) => ActorDoc;
+
+/** A chart joined to its room: what wiring.ts gives to the corridor. */
+export interface MachineDefinition {
+  name: string;
+  /** The MongoDB collection of its actors. */
+  plural: string;
+  machine: AnyStateMachine;
+  writes: Record<string, WriteEffect>;
+  calls: Record<string, CallEffect>;
+  /** Indexed fields that follow from the snapshot, kept beside it. */
+  fields?(snapshot: AnyMachineSnapshot): Record<string, unknown>;
+  /** `migrations[n]` lifts a document from version n to n + 1: state, context and timers together. */
+  migrations: Record<number, Migration>;
+}
+
+/** An actor that the corridor refuses to touch: its document cannot be understood or its chart throws. */
+export class Poison extends Error {}
+
+/** A document written by newer code than this: left for a newer worker. */
+export class NewerDocument extends Error {}
+
+/** No actor with this id. */
+export class ActorMissing extends Error {}
+
+/** A room's rule refused a write of the step (a posting key, a balance guard): never retried blindly. */
+export class StepRefused extends Error {
+  readonly write: Write;
+
+  constructor(write: Write) {
+    super(`refused by ${write.into}`);
+    this.write = write;
+  }
+}
+
+/** Something the step relied on was changed by others: the sender has to read again and decide again. */
+export class StepRaced extends Error {
+  readonly write: Write;
+
+  constructor(write: Write) {
+    super(`raced in ${write.into}`);
+    this.write = write;
+  }
+}
+
+/** The step's idempotency key was claimed by another request. */
+export class StepReplayed extends Error {}
+
+/** The version of a chart, as an integer. */
+export function versionOf(definition: MachineDefinition): number {
+  return Number(definition.machine.version);
+}

@@ -1,0 +1,180 @@
+import type { CollectionSpec, Write } from '../mongo.ts';
+import {
+  type ActorDoc,
+  type ActorEvent,
+  type Call,
+  type Cause,
+  type MachineDefinition,
+  Poison,
+  type StepLine,
+  StepRaced,
+  StepRefused,
+  StepReplayed,
+  versionOf,
+} from './document.ts';
+import { earliest, type Transitioned } from './step.ts';
+
+/** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
+export const stepsSpec: CollectionSpec = { name: 'steps' };
+
+/** A step as it is to be committed. The first write is always the actor's own. */
+export interface Planned {
+  doc: ActorDoc;
+  writes: Write[];
+  newCalls: Call[];
+  asked: string[];
+  timersChanged: boolean;
+}
+
+/** What comes with an event besides the event (see `SendOptions`). */
+export interface Attendant {
+  stepId: string;
+  cause: Cause;
+  writes?: Write[];
+  data?: Record<string, unknown>;
+  answers?: { callId: string; factual: boolean };
+}
+
+/** Turns what the chart said into the new document, the history line and the writes of the commit. */
+export async function planStep(
+  definition: MachineDefinition,
+  doc: ActorDoc,
+  from: string | null,
+  chart: Transitioned,
+  event: ActorEvent,
+  attendant: Attendant,
+): Promise<Planned> {
+  const { answers, cause, data } = attendant;
+  const seq = doc.seq + 1;
+  const kept = answers ? doc.calls.filter(({ id }) => id !== answers.callId) : doc.calls;
+  const newCalls = callsOf(definition, doc._id, seq, chart, event.at);
+  const calls = newCalls.length > 0 ? [...kept, ...newCalls] : kept;
+  const changed: ActorDoc = {
+    ...doc,
+    ...chart.fields,
+    machineVersion: versionOf(definition),
+    seq,
+    state: chart.state,
+    snapshot: chart.snapshot,
+    timers: chart.timers,
+    calls,
+    dueAt: earliest(chart.timers, calls),
+    lastStep: attendant.stepId,
+    updatedAt: new Date(event.at),
+    data: data ? { ...doc.data, ...data } : doc.data,
+  };
+  const writes: Write[] = [
+    from === null
+      ? { op: 'insert', into: definition.plural, doc: changed, onDuplicate: 'race' }
+      : updateOf(definition.plural, doc, changed, data, chart.fields),
+  ];
+  // An answer that changed nothing a person would look for ("still pending") leaves no line.
+  if (chart.moved || chart.asked.length > 0 || cause.kind !== 'call') {
+    const line = lineOf(definition, changed, from, chart, event, attendant);
+    writes.push({ op: 'insert', into: stepsSpec.name, doc: line, onDuplicate: 'race' });
+  }
+  const view = { doc: changed, before: doc.snapshot.context, event, at: event.at, cause };
+  for (const { type, params } of chart.asked) {
+    const effect = definition.writes[type];
+    if (effect) writes.push(...(await effect(view, params)));
+  }
+  if (attendant.writes) writes.push(...attendant.writes);
+  const asked = chart.asked.map(({ type }) => type);
+  return { doc: changed, writes, newCalls, asked, timersChanged: chart.timers !== doc.timers };
+}
+
+/** The calls a step leaves behind; anything else the chart asks for must be a write. */
+function callsOf(
+  definition: MachineDefinition,
+  id: string,
+  seq: number,
+  chart: Transitioned,
+  at: number,
+): Call[] {
+  const calls: Call[] = [];
+  for (const { type, params } of chart.asked) {
+    const effect = definition.calls[type];
+    if (!effect) {
+      if (!definition.writes[type])
+        throw new Poison(`${definition.name} asks for ${type}, which has no effect`);
+      continue;
+    }
+    const notBefore = Math.max(at, effect.notBefore?.(chart.snapshot.context) ?? at);
+    calls.push({
+      id: `${id}.${seq}.${calls.length}`,
+      type,
+      params,
+      notBefore: new Date(notBefore),
+      dueAt: new Date(notBefore + effect.patienceMs),
+    });
+  }
+  return calls;
+}
+
+/** The guarded update of an actor: it matches only while the sequence number is what was loaded. */
+export function updateOf(
+  plural: string,
+  doc: ActorDoc,
+  changed: ActorDoc,
+  data?: Record<string, unknown>,
+  fields?: Record<string, unknown>,
+): Write {
+  const { machineVersion, seq, state, snapshot, timers, calls, dueAt, lastStep, updatedAt } = changed;
+  const set: Record<string, unknown> = {
+    machineVersion,
+    seq,
+    state,
+    snapshot,
+    timers,
+    calls,
+    dueAt,
+    lastStep,
+    updatedAt,
+    ...fields,
+  };
+  for (const [name, value] of Object.entries(data ?? {})) set[`data.${name}`] = value;
+  return {
+    op: 'update',
+    into: plural,
+    filter: { _id: doc._id, seq: doc.seq },
+    update: { $set: set },
+    onMiss: 'race',
+  };
+}
+
+/** The line of the history. `detail` of an event is kept by the room's own records, not here. */
+function lineOf(
+  definition: MachineDefinition,
+  doc: ActorDoc,
+  from: string | null,
+  chart: Transitioned,
+  event: ActorEvent,
+  attendant: Attendant,
+): StepLine {
+  const { detail: _detail, at, ...told } = event;
+  return {
+    _id: stepId(doc._id, doc.seq),
+    actor: doc._id,
+    machine: definition.name,
+    seq: doc.seq,
+    at: new Date(at),
+    event: told,
+    from,
+    to: doc.state,
+    actions: chart.asked.map(({ type }) => type),
+    cause: attendant.cause,
+    stepId: attendant.stepId,
+  };
+}
+
+/** `_id` of a history line: sorts by sequence within its actor. */
+export function stepId(actor: string, seq: number): string {
+  return `${actor}/${String(seq).padStart(8, '0')}`;
+}
+
+/** What a refused write means to the sender of the step. */
+export function conflictOf(write: Write): Error {
+  const kind = write.op === 'insert' ? write.onDuplicate : write.op === 'update' ? write.onMiss : 'race';
+  if (kind === 'replay') return new StepReplayed(write.into);
+  return kind === 'refuse' ? new StepRefused(write) : new StepRaced(write);
+}

@@ -1,0 +1,176 @@
+import { type AnyMachineSnapshot, type AnyStateMachine, initialTransition, transition } from 'xstate';
+import {
+  type ActorDoc,
+  type ActorEvent,
+  type Call,
+  type MachineDefinition,
+  NewerDocument,
+  Poison,
+  type Timer,
+  versionOf,
+} from './document.ts';
+
+/**
+ * The pure half of the corridor: what a chart says to an event, as data. This is the only file that calls
+ * XState, so the traps of its pure functions (docs/ARCHITECTURE.md, "Traps") are all met here.
+ */
+
+/** An effect that a chart asked for. */
+export interface Asked {
+  type: string;
+  params: Record<string, unknown>;
+}
+
+export interface Transitioned {
+  snapshot: { value: unknown; context: Record<string, unknown> };
+  state: string;
+  fields: Record<string, unknown>;
+  timers: Timer[];
+  asked: Asked[];
+  /** State, context, timers or effects differ from before. */
+  changed: boolean;
+  moved: boolean;
+}
+
+/** XState's own union leaves out cancel and emit, so the corridor has its own. */
+type ChartAction =
+  | {
+      type: 'xstate.raise';
+      params: { event: { type: string }; id: string | undefined; delay: number | undefined };
+    }
+  | { type: 'xstate.cancel'; params: { sendId: string } }
+  | { type: string; params: unknown };
+
+/** Timer events are XState's own; nobody but the timer worker may send them. */
+export const reservedPrefix = 'xstate.';
+
+/** `{ created: 'awaitingApproval' }` → `created.awaitingApproval`. */
+export function stateText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const [entry, ...others] = Object.entries(value as Record<string, unknown>);
+  if (!entry || others.length > 0) throw new Poison('a chart of the corridor has exactly one active branch');
+  const inner = stateText(entry[1]);
+  return inner === '' ? entry[0] : `${entry[0]}.${inner}`;
+}
+
+/** Brings a stored document to the version of the code, or says why not. */
+export function migrated(definition: MachineDefinition, doc: ActorDoc): ActorDoc {
+  const current = versionOf(definition);
+  if (doc.machineVersion > current) throw new NewerDocument(`${doc._id} is of version ${doc.machineVersion}`);
+  let lifted = doc;
+  while (lifted.machineVersion < current) {
+    const lift = definition.migrations[lifted.machineVersion];
+    if (!lift) throw new Poison(`no migration from version ${lifted.machineVersion} of ${definition.name}`);
+    lifted = { ...lift(lifted), machineVersion: lifted.machineVersion + 1 };
+  }
+  return lifted;
+}
+
+/** Rebuilds the snapshot. Right only for charts without invoke, spawn and history, which ours are. */
+export function restore(definition: MachineDefinition, doc: ActorDoc): AnyMachineSnapshot {
+  const { value, context } = doc.snapshot;
+  try {
+    const config = { value, context } as Parameters<AnyStateMachine['resolveState']>[0];
+    return definition.machine.resolveState(config) as AnyMachineSnapshot;
+  } catch (error) {
+    throw new Poison(`${doc._id} cannot be restored: ${(error as Error).message}`);
+  }
+}
+
+/** The first snapshot of a new actor. `initialTransition` swallows errors: an error snapshot is refused. */
+export function first(definition: MachineDefinition, input: { at: number }, seq: number): Transitioned {
+  const [snapshot, actions] = initialTransition(definition.machine, input) as unknown as [
+    AnyMachineSnapshot,
+    ChartAction[],
+  ];
+  return describe(definition, undefined, [], snapshot, actions, input.at, seq);
+}
+
+/** What the chart says to an event. `timers` are the actor's own, without the one that fired. */
+export function next(
+  definition: MachineDefinition,
+  doc: ActorDoc,
+  timers: Timer[],
+  event: ActorEvent,
+  seq: number,
+): Transitioned {
+  const before = restore(definition, doc);
+  let result: [AnyMachineSnapshot, ChartAction[]];
+  try {
+    result = transition(definition.machine, before, event) as unknown as [AnyMachineSnapshot, ChartAction[]];
+  } catch (error) {
+    throw new Poison(`the chart of ${doc._id} threw on ${event.type}: ${(error as Error).message}`);
+  }
+  return describe(definition, before, timers, result[0], result[1], event.at, seq);
+}
+
+function describe(
+  definition: MachineDefinition,
+  before: AnyMachineSnapshot | undefined,
+  oldTimers: Timer[],
+  after: AnyMachineSnapshot,
+  actions: ChartAction[],
+  at: number,
+  seq: number,
+): Transitioned {
+  if (after.status !== 'active') {
+    throw new Poison(
+      `${definition.name} ended as ${after.status}: ${String((after as { error?: unknown }).error)}`,
+    );
+  }
+  const { timers, asked } = sort(actions, oldTimers, at, seq);
+  const state = stateText(after.value);
+  const moved = before === undefined || stateText(before.value) !== state;
+  // Re-entering a state gives the same snapshot object although timers were re-armed, so identity of the
+  // snapshot says nothing: what counts is the context, the state, the timers and the effects.
+  const changed = moved || asked.length > 0 || actions.length > 0 || before.context !== after.context;
+  return {
+    snapshot: { value: after.value, context: after.context as Record<string, unknown> },
+    state,
+    fields: definition.fields?.(after) ?? {},
+    timers,
+    asked,
+    changed,
+    moved,
+  };
+}
+
+/** Divides a transition's actions into timers and effects, in their order. */
+function sort(
+  actions: ChartAction[],
+  oldTimers: Timer[],
+  at: number,
+  seq: number,
+): { timers: Timer[]; asked: Asked[] } {
+  let timers = oldTimers;
+  const asked: Asked[] = [];
+  for (const action of actions) {
+    if (action.type === 'xstate.cancel') {
+      const { sendId } = action.params as { sendId: string };
+      timers = timers.filter((timer) => timer.id !== sendId);
+    } else if (action.type === 'xstate.raise') {
+      const { event, id, delay } = action.params as { event: { type: string }; id?: string; delay?: number };
+      const isTimer = event.type.startsWith('xstate.after.');
+      if (delay === undefined && !isTimer) continue; // an immediate raise has already been taken
+      if (!isTimer || id === undefined) throw new Poison(`a free delayed raise of ${event.type}: use after`);
+      if (!(Number.isFinite(delay) && delay! >= 0)) throw new Poison(`no delay for ${event.type}: ${delay}`);
+      timers = [
+        ...timers.filter((timer) => timer.id !== id),
+        { id, event: event.type, dueAt: new Date(at + delay!), armedSeq: seq },
+      ];
+    } else if (action.type.startsWith(reservedPrefix)) {
+      throw new Poison(`${action.type} has no place in a chart of the corridor`);
+    } else {
+      asked.push({ type: action.type, params: (action.params ?? {}) as Record<string, unknown> });
+    }
+  }
+  return { timers, asked };
+}
+
+/** The earliest moment at which something has to happen to the actor, or null. */
+export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date | null {
+  let due = Number.POSITIVE_INFINITY;
+  for (const timer of timers) due = Math.min(due, timer.dueAt.getTime());
+  for (const call of calls) due = Math.min(due, call.dueAt.getTime());
+  return Number.isFinite(due) ? new Date(due) : null;
+}

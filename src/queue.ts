@@ -1,0 +1,109 @@
+import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Log } from './log.ts';
+
+/**
+ * BullMQ on Redis only wakes us up; MongoDB is the record. So everything here may be lost or may come twice.
+ */
+
+/** Producers must never hang: with a dead or frozen Redis a command fails within two seconds. */
+export const impatient: RedisOptions = {
+  commandTimeout: 2_000,
+  maxRetriesPerRequest: 1,
+  enableOfflineQueue: false,
+};
+
+/** Workers wait for ever: BullMQ blocks on Redis and needs no limit on retries. */
+const patient: RedisOptions = { maxRetriesPerRequest: null };
+
+/** A job whose worker dies is given to another soon and as often as needed; MongoDB judges what is due. */
+const workerDefaults = {
+  stalledInterval: 5_000,
+  maxStalledCount: 1_000_000,
+  lockDuration: 30_000,
+  drainDelay: 30,
+} satisfies Partial<WorkerOptions>;
+
+export const jobDefaults: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
+
+export interface NewJob {
+  id: string;
+  data: Record<string, unknown>;
+  delayMs?: number;
+}
+
+export class Queues {
+  readonly #prefix: string;
+  readonly #log: Log;
+  readonly #queues = new Map<string, Queue>();
+  readonly #workers: Worker[] = [];
+  /** For everything that must answer at once or not at all. */
+  readonly redis: Redis;
+  readonly #shared: Redis;
+
+  constructor(url: string, prefix: string, log: Log) {
+    this.#prefix = prefix;
+    this.#log = log;
+    this.redis = new Redis(url, impatient);
+    this.#shared = new Redis(url, patient);
+    for (const client of [this.redis, this.#shared]) {
+      client.on('error', (error) => log.debug({ error: error.message }, 'redis'));
+    }
+  }
+
+  get ready(): boolean {
+    return this.redis.status === 'ready';
+  }
+
+  /** Adds jobs in one round trip. @throws when Redis does not answer within two seconds. */
+  async add(name: string, jobs: readonly NewJob[]): Promise<void> {
+    if (jobs.length === 0) return;
+    if (!this.ready) throw new Error('redis is not connected');
+    await this.queue(name).addBulk(
+      jobs.map(({ id, data, delayMs }) => ({
+        name,
+        data,
+        opts: { ...jobDefaults, jobId: id, ...(delayMs && delayMs > 0 ? { delay: Math.ceil(delayMs) } : {}) },
+      })),
+    );
+  }
+
+  queue(name: string): Queue {
+    let queue = this.#queues.get(name);
+    if (!queue) {
+      queue = new Queue(name, { connection: this.redis, prefix: this.#prefix, skipMetasUpdate: true });
+      queue.on('error', (error) => this.#log.debug({ queue: name, error: error.message }, 'queue'));
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  /** Starts a worker; `concurrency` jobs of this process at once. */
+  work(name: string, concurrency: number, processor: (job: Job, token: string) => Promise<void>): Worker {
+    const worker = new Worker(name, async (job, token) => processor(job, token!), {
+      connection: this.#shared,
+      prefix: this.#prefix,
+      concurrency,
+      ...workerDefaults,
+    });
+    worker.on('error', (error) => this.#log.debug({ queue: name, error: error.message }, 'worker'));
+    worker.on('failed', (job, error) =>
+      this.#log.warn({ queue: name, job: job?.id, error: error.message }, 'job failed'),
+    );
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  /** Stops taking jobs and waits for those in hand, at most `patienceMs`. */
+  async stopWorkers(patienceMs: number): Promise<void> {
+    const all = Promise.all(this.#workers.map((worker) => worker.close()));
+    await Promise.race([all, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#workers.map((worker) => worker.close(true)));
+    await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()));
+    this.redis.disconnect();
+    this.#shared.disconnect();
+  }
+}
