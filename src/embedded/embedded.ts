@@ -6,6 +6,8 @@ import { mongodPlan, mongodUri } from './mongod.ts';
 import { redisPlan, redisUrl } from './redis.ts';
 import { type RunningServer, runServer, stopLeftover } from './server.ts';
 
+export { keepFirstMerchant, loadOrCreateSecrets, readFirstMerchant } from './identity.ts';
+
 export interface Embedded {
   /** Present when asked for by `needMongo`. Names no database. */
   mongodbUri?: string;
@@ -19,8 +21,7 @@ export interface Embedded {
 
 /**
  * Runs real servers for this process where none are configured (operators.md, "The embedded default"). Their
- * data lies in `dataDir`; servers that a killed run left behind are adopted. Even when neither server is
- * needed, `dataDir` is locked to this process.
+ * data lies in `dataDir`, which no other service can then use; servers that a killed run left behind are adopted.
  *
  * @throws Error in words for the operator: DATA_DIR is in use, no server can be found, a server does not start
  */
@@ -38,10 +39,11 @@ export async function startEmbedded(options: {
     say: options.say,
   };
   const started = await Promise.allSettled([
-    options.needMongo ? runServer(mongodPlan(dataDir, search)) : undefined,
-    options.needRedis ? runServer(redisPlan(dataDir, search)) : undefined,
+    // a server that is configured by now may still run here, left by a run without configuration
+    options.needMongo ? runServer(mongodPlan(dataDir, search)) : stopLeftover({ name: 'mongod', dataDir }),
+    options.needRedis ? runServer(redisPlan(dataDir, search)) : stopLeftover({ name: 'redis', dataDir }),
   ]);
-  const [mongod, redis] = started.map((one) => (one.status === 'fulfilled' ? one.value : undefined));
+  const [mongod, redis] = started.map((one) => (one.status === 'fulfilled' && one.value) || undefined);
   const servers = [mongod, redis].filter((server) => server !== undefined);
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoClient } from 'mongodb';
 import { findMongod, type Search } from './ladder.ts';
+import { untilListening } from './processes.ts';
 import { dataFolder, logFile, pidFile, type ServerPlan } from './server.ts';
 
 const replicaSet = 'rs0';
@@ -36,7 +37,7 @@ export function mongodUri(port: number): string {
 async function untilPrimary(port: number, pid: number, signal: AbortSignal): Promise<void> {
   const waits = { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000, socketTimeoutMS: 5_000 };
   for (;;) {
-    signal.throwIfAborted();
+    await untilListening(port, signal);
     const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, waits);
     try {
       await client.connect();

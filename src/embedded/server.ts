@@ -108,8 +108,10 @@ class Supervised implements RunningServer {
       }
       say(`${title}: ended unexpectedly; starting it again`);
       try {
-        this.pid = (await launch(this.#plan, this.port, await this.#plan.find(undefined))).pid;
+        const program = await this.#plan.find((await readKept(this.#plan))?.program);
+        this.pid = (await launch(this.#plan, this.port, program, this.#stopping.signal)).pid;
       } catch (error) {
+        if (this.#stopping.signal.aborted) return;
         pauseMs = Math.min(pauseMs * 2, 60_000);
         say(`${(error as Error).message}\nNext attempt in ${pauseMs / 1_000} s.`);
       }
@@ -128,8 +130,12 @@ class Supervised implements RunningServer {
 async function findLeftover(plan: Pick<ServerPlan, 'dataDir' | 'name'>): Promise<number | undefined> {
   const pid = Number(await readFile(pidFile(plan), 'utf8').catch(() => ''));
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined;
-  const isOurs = commandOf(pid)?.split(' ').includes(dataFolder(plan));
-  return isOurs ? pid : undefined;
+  return hasWord(pid, dataFolder(plan)) ? pid : undefined;
+}
+
+/** True when `word` is one whole argument of the process's command line (it may hold blanks). */
+function hasWord(pid: number, word: string): boolean {
+  return `${commandOf(pid) ?? ''} `.includes(` ${word} `);
 }
 
 async function adoptLeftover(plan: ServerPlan): Promise<{ port: number; pid: number } | undefined> {
@@ -137,8 +143,7 @@ async function adoptLeftover(plan: ServerPlan): Promise<{ port: number; pid: num
   if (pid === undefined) return undefined;
   const kept = await readKept(plan);
   try {
-    if (!kept || !commandOf(pid)?.split(' ').includes(String(kept.port)))
-      throw new Error('its port is not known');
+    if (!kept || !hasWord(pid, String(kept.port))) throw new Error('its port is not known');
     await plan.ready(kept.port, pid, AbortSignal.timeout(adoptWithinMs));
     plan.say(`${plan.title}: goes on with the server of the last run (process ${pid}, port ${kept.port})`);
     return { port: kept.port, pid };
@@ -188,6 +193,7 @@ async function launch(
   plan: ServerPlan,
   port: number,
   program: Program,
+  giveUp?: AbortSignal,
 ): Promise<{ port: number; pid: number }> {
   await keepLogSmall(plan);
   await writeKept(plan, { port, program: program.path, version: program.version });
@@ -199,7 +205,8 @@ async function launch(
   });
   child.unref();
   const attempt = new AbortController();
-  const signal = AbortSignal.any([attempt.signal, AbortSignal.timeout(readyWithinMs)]);
+  const limits = [attempt.signal, AbortSignal.timeout(readyWithinMs), ...(giveUp ? [giveUp] : [])];
+  const signal = AbortSignal.any(limits);
   try {
     await Promise.race([whenEnded(child, signal), whenReady(plan, port, child, signal)]);
     return { port, pid: child.pid! };
