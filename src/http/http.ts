@@ -1,0 +1,43 @@
+/**
+ * What is true of any request. This door is the one that re-exports: rooms' `routes.ts` need a little of each
+ * file here, and nothing else of them.
+ */
+export type { AccessLine } from './access.ts';
+export { type Authenticate, roleAllows } from './auth.ts';
+export {
+  AppError,
+  actionNotAllowed,
+  channelUnavailable,
+  type ErrorCode,
+  errorTable,
+  type Fault,
+  type FaultCode,
+  faulty,
+  permissionDenied,
+  resourceNotFound,
+  serviceUnavailable,
+} from './errors.ts';
+export { IdempotencyStore, idempotencySpec, ReplayConflict } from './idempotency.ts';
+export { createdAtBounds, listObject, listQuery, page, rowsFor, type TimeBounds } from './list.ts';
+export { type Listener, listen } from './listen.ts';
+export { RateLimiter, type RateTerms } from './rate.ts';
+export { loggable } from './render.ts';
+export {
+  type Answer,
+  type Auth,
+  type Endpoint,
+  forAnyone,
+  forMerchants,
+  forOperators,
+  type HttpRequest,
+  type Method,
+  type Operation,
+  type OperatorPrincipal,
+  type RecordWrite,
+  type Role,
+  type Route,
+  route,
+} from './route.ts';
+export { ErrorBody } from './schema.ts';
+export { createKoa, type KoaOptions } from './serve.ts';
+export { isIsoTime } from './validate.ts';

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Db } from 'mongodb';
+import { type Clock, stopwatch } from '../clock.ts';
+import { limits } from '../limits.ts';
+import type { CollectionSpec, Write } from '../mongo.ts';
+import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
+import type { RecordWrite } from './route.ts';
+
+/**
+ * A retried request is answered as the first one was, and does nothing again (interface.md 4.1, decisions.md
+ * "Idempotency"). The stored answer is one of the writes of the commit that creates the resource, so it exists
+ * if and only if the resource does.
+ */
+export interface IdempotencyRecord {
+  /** `<merchant>.<mode>.<method> <path>.<key>`: not the API key, which may be rotated in the middle of a retry. */
+  _id: string;
+  fingerprint: string;
+  status: number;
+  /** The exact text of the body. */
+  body: string;
+  /** Of the request that was answered first. */
+  requestId: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+export const idempotencySpec: CollectionSpec = {
+  name: 'idempotency',
+  // Only tidies up, an hour late: whether a record has expired is judged by our clock, in the queries.
+  indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: limits.hourMs / limits.secondMs }],
+};
+
+export function idempotencyId(
+  who: { merchantId: string; mode: string },
+  method: string,
+  path: string,
+  key: string,
+): string {
+  return `${who.merchantId}.${who.mode}.${method} ${path}.${key}`;
+}
+
+/** Deeper bodies are refused (body.ts) before anything recurses into them. */
+export const bodyMaxDepth = 32;
+
+/**
+ * SHA-256 (hex) of a parsed body in canonical form: keys sorted, no white space. Two bodies that mean the same
+ * have the same fingerprint. Throws RangeError beyond `bodyMaxDepth`.
+ */
+export function fingerprint(body: unknown): string {
+  return createHash('sha256').update(canonical(body, 0)).digest('hex');
+}
+
+function canonical(value: unknown, depth: number): string {
+  if (depth > bodyMaxDepth) throw new RangeError('nested too deep');
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(',')}]`;
+  const fields = value as Record<string, unknown>;
+  const members = Object.keys(fields)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(fields[key], depth + 1)}`);
+  return `{${members.join(',')}}`;
+}
+
+/**
+ * The write that claims the key. `expired`: the record that the look-up found past its end; it is taken over,
+ * unless somebody else was faster. Either way a conflict means that the request was already answered.
+ */
+export function idempotencyWrite(record: IdempotencyRecord, expired?: IdempotencyRecord): Write {
+  const into = idempotencySpec.name;
+  if (!expired) return { op: 'insert', into, doc: { ...record }, onDuplicate: 'replay' };
+  const { _id, ...fields } = record;
+  const filter = { _id, expiresAt: { $lte: record.createdAt } };
+  return { op: 'update', into, filter, update: { $set: fields }, onMiss: 'replay' };
+}
+
+/** Thrown by a producer whose commit met another request's record of the same key. */
+export class ReplayConflict extends Error {
+  constructor() {
+    super('another request with this idempotency key was committed first');
+    this.name = 'ReplayConflict';
+  }
+}
+
+export interface IdempotentRequest {
+  id: string;
+  fingerprint: string;
+  requestId: string;
+}
+
+export interface ProducedAnswer {
+  status: number;
+  body: string;
+}
+
+/** Runs the request. Its commit must hold the write that `recordWrite` returns. */
+export type Produce = (recordWrite: RecordWrite) => Promise<ProducedAnswer>;
+
+type Stored = Pick<IdempotencyRecord, 'fingerprint' | 'status' | 'body'>;
+
+interface Waiting {
+  id: string;
+  resolve: (record: IdempotencyRecord | undefined) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Requests that one query looks up at most. */
+const batchMax = 500;
+
+/** Keys in use, in this process and in the database. */
+export class IdempotencyStore {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #waitMs: number;
+  /** What becomes of the request that is under way with a key; undefined: it stored nothing. Never rejects. */
+  readonly #inFlight = new Map<string, Promise<Stored | undefined>>();
+  #waiting: Waiting[] = [];
+  #asking = false;
+
+  /** `waitMs`: how long the loser of a race looks for the winner's answer. */
+  constructor(deps: { db: Db; clock: Clock; waitMs?: number }) {
+    this.#db = deps.db;
+    this.#clock = deps.clock;
+    this.#waitMs = deps.waitMs ?? limits.idempotencyWaitMs;
+  }
+
+  /**
+   * The record of an id, expired or not. Look-ups that arrive while a query is under way share the next one, so
+   * the number of queries falls as load rises.
+   */
+  find(id: string): Promise<IdempotencyRecord | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ id, resolve, reject });
+      if (!this.#asking) void this.#askAll();
+    });
+  }
+
+  /**
+   * Answers a request once: by `produce`, or by replaying what the first request with this key was answered.
+   * Errors: `idempotency_key_reused` when the body differs, `idempotency_key_in_use` when another process
+   * committed the key but its answer cannot be read in time; whatever `produce` throws stores nothing.
+   */
+  async run(request: IdempotentRequest, produce: Produce): Promise<ProducedAnswer & { replayed: boolean }> {
+    for (;;) {
+      const ahead = this.#inFlight.get(request.id);
+      if (!ahead) break;
+      const stored = await ahead;
+      if (stored) return replay(stored, request);
+      // The one ahead ended in an error: this request, or whichever wakes first, goes on by itself.
+    }
+    let finish: (stored: Stored | undefined) => void = () => {};
+    this.#inFlight.set(request.id, new Promise((resolve) => (finish = resolve)));
+    let stored: Stored | undefined;
+    try {
+      const first = await this.#answer(request, produce);
+      stored = first.stored;
+      if (first.replayed) return replay(first.stored, request);
+      return { ...first.answer, replayed: false };
+    } finally {
+      this.#inFlight.delete(request.id);
+      finish(stored);
+    }
+  }
+
+  async #answer(request: IdempotentRequest, produce: Produce): Promise<Outcome> {
+    const found = await this.find(request.id);
+    if (found && this.#isAlive(found)) return { replayed: true, stored: found };
+    let expired = found;
+    for (;;) {
+      let made: IdempotencyRecord | undefined;
+      try {
+        const answer = await produce((status, body) => {
+          made = this.#record(request, status, body);
+          return idempotencyWrite(made, expired);
+        });
+        return { replayed: false, stored: made, answer };
+      } catch (error) {
+        if (!(error instanceof ReplayConflict)) throw error;
+        if (expired && !(await this.find(request.id))) {
+          // Nobody won: the database cleaned the expired record up before we could take it over.
+          expired = undefined;
+          continue;
+        }
+        return { replayed: true, stored: await this.#winner(request.id) };
+      }
+    }
+  }
+
+  /** The answer of the request that won. Normally there at the first look: its commit is what we ran into. */
+  async #winner(id: string): Promise<Stored> {
+    const elapsedMs = stopwatch();
+    for (let pauseMs = 5; ; pauseMs *= 2) {
+      const found = await this.find(id);
+      if (found && this.#isAlive(found)) return found;
+      const leftMs = this.#waitMs - elapsedMs();
+      if (leftMs <= 0) throw idempotencyKeyInUse();
+      await wait(Math.min(pauseMs, leftMs));
+    }
+  }
+
+  #record(request: IdempotentRequest, status: number, body: string): IdempotencyRecord {
+    const nowMs = this.#clock.now();
+    return {
+      _id: request.id,
+      fingerprint: request.fingerprint,
+      status,
+      body,
+      requestId: request.requestId,
+      createdAt: new Date(nowMs),
+      expiresAt: new Date(nowMs + limits.idempotencyTtlMs),
+    };
+  }
+
+  #isAlive(record: IdempotencyRecord): boolean {
+    return record.expiresAt.getTime() > this.#clock.now();
+  }
+
+  async #askAll(): Promise<void> {
+    this.#asking = true;
+    while (this.#waiting.length > 0) {
+      const asked = this.#waiting.splice(0, batchMax);
+      try {
+        const records = await this.#db
+          .collection<IdempotencyRecord>(idempotencySpec.name)
+          .find({ _id: { $in: asked.map(({ id }) => id) } })
+          .toArray();
+        const byId = new Map(records.map((record) => [record._id, record]));
+        for (const { id, resolve } of asked) resolve(byId.get(id));
+      } catch (error) {
+        for (const { reject } of asked) reject(error);
+      }
+    }
+    this.#asking = false;
+  }
+}
+
+type Outcome =
+  | { replayed: true; stored: Stored }
+  | { replayed: false; stored: Stored | undefined; answer: ProducedAnswer };
+
+function replay(stored: Stored, request: IdempotentRequest): ProducedAnswer & { replayed: boolean } {
+  if (stored.fingerprint !== request.fingerprint) throw idempotencyKeyReused();
+  return { status: stored.status, body: stored.body, replayed: true };
+}

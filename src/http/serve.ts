@@ -1,0 +1,208 @@
+import { Readable } from 'node:stream';
+import { Router } from '@koa/router';
+import Koa, { type Context } from 'koa';
+import type { Clock } from '../clock.ts';
+import { limits } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { Principal } from '../merchants/merchants.ts';
+import { type AccessLine, access, type RequestState } from './access.ts';
+import { type Authenticate, authenticateMerchant, authenticateOperator } from './auth.ts';
+import { readJson } from './body.ts';
+import { AppError, methodNotAllowed, rateLimited, routeNotFound, serviceUnavailable } from './errors.ts';
+import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
+import type { RateLimiter, RateTerms } from './rate.ts';
+import { loggable } from './render.ts';
+import type { Answer, Endpoint, HttpRequest, OperatorPrincipal, RecordWrite, Route } from './route.ts';
+import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
+
+export interface KoaOptions {
+  /** The index: every route of this listener. */
+  routes: readonly Route[];
+  clock: Clock;
+  log: Log;
+  /** Needed when a route asks for an API key. */
+  authenticateMerchant?: Authenticate<Principal>;
+  /** Needed when a route asks for an operator's role. */
+  authenticateOperator?: Authenticate<OperatorPrincipal>;
+  /** Needed when a route is idempotent. */
+  idempotency?: IdempotencyStore;
+  /** Absent: no rate limit. Terms are the installation's; a merchant's own rate goes first. */
+  rate?: { limiter: RateLimiter; terms: RateTerms };
+  /** Told of every finished request, for metrics. */
+  observe?: (line: AccessLine) => void;
+  /** Longest time a handler may take, in milliseconds, before the caller is told 503. */
+  answerTimeoutMs?: number;
+}
+
+/**
+ * The Koa application of a listener. Each request goes through, in this order (decisions.md "Errors"):
+ * authenticate → rate limit → content type, size, JSON → Idempotency-Key syntax → idempotency look-up → schema →
+ * business.
+ */
+export function createKoa(options: KoaOptions): Koa {
+  const app = new Koa();
+  const router = new Router({ sensitive: true, strict: true });
+  for (const route of options.routes) router.register(route.path, [route.method], serve(route, options));
+  app.use(access(options));
+  app.use(router.routes());
+  app.use(unmatched);
+  // Koa reports here what happens after the answer began, such as a client that went away.
+  app.on('error', (error: unknown) => options.log.debug({ error: loggable(error) }, 'connection'));
+  return app;
+}
+
+/** No route took the request: a known path is 405 for every other method, TRACE and OPTIONS included. */
+function unmatched(ctx: Context): never {
+  const layers = (ctx as Context & { matched?: { methods: string[] }[] }).matched ?? [];
+  const methods = [...new Set(layers.flatMap((layer) => layer.methods))].sort();
+  if (methods.length === 0) throw routeNotFound();
+  throw methodNotAllowed(methods.join(', '));
+}
+
+/** The stages of one route, in order; everything that can be prepared is prepared here, once. */
+function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<void> {
+  // Which `Who` an endpoint is for was fixed where the route was declared.
+  const endpoint = route.endpoint as Endpoint<unknown>;
+  const identify = identifier(route, options);
+  const limitRate = route.auth === 'merchant' && options.rate ? rateLimit(options.rate) : undefined;
+  const checkParams = endpoint.params && paramsCheck(endpoint.params);
+  const readQuery = queryReader(endpoint.query);
+  const checkBody = endpoint.body && bodyCheck(endpoint.body, endpoint.check);
+  const timeoutMs = options.answerTimeoutMs ?? limits.requestTimeoutMs;
+  const store = endpoint.idempotent ? required(options.idempotency, 'idempotency', route) : undefined;
+
+  return async (ctx) => {
+    const state = ctx.state as RequestState;
+    state.route = route.path;
+    const principal = await identify(ctx, state);
+    if (limitRate) await limitRate(ctx, principal as Principal);
+    const body = checkBody ? await readJson(ctx) : undefined;
+    const key = store ? idempotencyKey(ctx) : undefined;
+
+    const produce = async (recordWrite: RecordWrite): Promise<Answer> => {
+      checkParams?.(ctx.params);
+      const query = readQuery(ctx.querystring);
+      checkBody?.(body ?? {}, principal);
+      const request: HttpRequest = {
+        principal,
+        params: ctx.params,
+        query,
+        body,
+        requestId: state.requestId,
+        idempotencyKey: key,
+        recordWrite,
+      };
+      return endpoint.handler(request);
+    };
+
+    if (!store || key === undefined) {
+      send(ctx, await inTime(produce(recordNothing), timeoutMs));
+      return;
+    }
+    const { merchantId, mode } = principal as Principal;
+    const id = idempotencyId({ merchantId, mode }, ctx.method, ctx.path, key);
+    const once = { id, fingerprint: fingerprint(body), requestId: state.requestId };
+    const answer = await inTime(
+      store.run(once, async (recordWrite) => asText(await produce(recordWrite))),
+      timeoutMs,
+    );
+    if (answer.replayed) {
+      state.replayed = true;
+      ctx.set('Idempotent-Replayed', 'true');
+    }
+    send(ctx, answer);
+  };
+}
+
+function identifier(
+  route: Route,
+  options: KoaOptions,
+): (ctx: Context, state: RequestState) => Promise<unknown> {
+  const { auth } = route;
+  if (auth === 'none') return async () => undefined;
+  if (auth === 'merchant') {
+    const authenticate = required(options.authenticateMerchant, 'authenticateMerchant', route);
+    return async (ctx, state) => {
+      const principal = await authenticateMerchant(ctx.req.headers.authorization, authenticate);
+      state.merchantId = principal.merchantId;
+      state.mode = principal.mode;
+      state.keyId = principal.keyId;
+      return principal;
+    };
+  }
+  const authenticate = required(options.authenticateOperator, 'authenticateOperator', route);
+  return async (ctx, state) => {
+    const operator = await authenticateOperator(ctx.req.headers.authorization, authenticate, auth);
+    state.operator = operator.name;
+    return operator;
+  };
+}
+
+/** Token buckets per merchant and mode; the headers go on every authenticated answer. */
+function rateLimit({ limiter, terms }: { limiter: RateLimiter; terms: RateTerms }) {
+  return async (ctx: Context, { merchantId, mode, merchant }: Principal): Promise<void> => {
+    const own = merchant.limits.rateLimitPerSecond;
+    // A merchant's own rate comes with the default's proportion: a burst of two seconds' worth.
+    const verdict = await limiter.take(
+      `${merchantId}.${mode}`,
+      own === undefined ? terms : { perSecond: own, burst: 2 * own },
+    );
+    if (!verdict) return;
+    ctx.set('RateLimit-Limit', String(verdict.limit));
+    ctx.set('RateLimit-Remaining', String(verdict.remaining));
+    ctx.set('RateLimit-Reset', String(verdict.resetSeconds));
+    if (!verdict.allowed) throw rateLimited(verdict.retryAfterSeconds);
+  };
+}
+
+const keyPattern = /^[\x20-\x7E]{1,255}$/;
+
+function idempotencyKey(ctx: Context): string {
+  const key = ctx.req.headers['idempotency-key'];
+  if (key === undefined) throw new AppError('idempotency_key_missing');
+  // Two headers arrive joined by ", ", which one key may hold as well.
+  const isJoined = key.includes(', ') && (ctx.req.headersDistinct['idempotency-key']?.length ?? 0) > 1;
+  if (typeof key !== 'string' || isJoined || !keyPattern.test(key))
+    throw new AppError('idempotency_key_invalid');
+  return key;
+}
+
+/** A store that hangs must not hang the caller. The work may still end well; a retry then finds its answer. */
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(serviceUnavailable(new Error('no answer in time'))), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function asText({ status, body }: Answer): { status: number; body: string } {
+  if (body instanceof Readable) throw new TypeError('an idempotent answer cannot be a stream');
+  return { status, body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) };
+}
+
+function send(ctx: Context, { status, body, headers }: Answer): void {
+  ctx.status = status;
+  if (headers) ctx.set(headers as Record<string, string>);
+  if (body === undefined) {
+    ctx.body = null;
+    // Koa makes a 204 of an empty body.
+    ctx.status = status;
+    return;
+  }
+  if (!headers || !ctx.response.get('Content-Type')) ctx.set('Content-Type', 'application/json');
+  ctx.body = typeof body === 'string' || body instanceof Readable ? body : JSON.stringify(body);
+}
+
+const recordNothing: RecordWrite = () => {
+  throw new TypeError('this route is not idempotent');
+};
+
+function required<T>(dependency: T | undefined, name: string, route: Route): T {
+  if (dependency === undefined) throw new TypeError(`${route.method} ${route.path} needs ${name}`);
+  return dependency;
+}
