@@ -17,8 +17,8 @@ export {
   resourceNotFound,
   serviceUnavailable,
 } from './errors.ts';
-export { IdempotencyStore, idempotencySpec, ReplayConflict } from './idempotency.ts';
-export { createdAtBounds, listObject, listQuery, page, rowsFor, type TimeBounds } from './list.ts';
+export { IdempotencyStore, idempotencySpec, type ProducedAnswer, ReplayConflict } from './idempotency.ts';
+export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
 export { type Listener, listen } from './listen.ts';
 export { RateLimiter, type RateTerms } from './rate.ts';
 export { loggable } from './render.ts';

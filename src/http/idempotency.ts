@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Db } from 'mongodb';
+import { BatchReader } from '../batch.ts';
 import { type Clock, stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { CollectionSpec, Write } from '../mongo.ts';
@@ -98,41 +99,28 @@ export type Produce = (recordWrite: RecordWrite) => Promise<ProducedAnswer>;
 
 type Stored = Pick<IdempotencyRecord, 'fingerprint' | 'status' | 'body'>;
 
-interface Waiting {
-  id: string;
-  resolve: (record: IdempotencyRecord | undefined) => void;
-  reject: (error: unknown) => void;
-}
-
-/** Requests that one query looks up at most. */
-const batchMax = 500;
-
 /** Keys in use, in this process and in the database. */
 export class IdempotencyStore {
-  readonly #db: Db;
   readonly #clock: Clock;
   readonly #waitMs: number;
+  readonly #records: BatchReader<IdempotencyRecord>;
   /** What becomes of the request that is under way with a key; undefined: it stored nothing. Never rejects. */
   readonly #inFlight = new Map<string, Promise<Stored | undefined>>();
-  #waiting: Waiting[] = [];
-  #asking = false;
 
   /** `waitMs`: how long the loser of a race looks for the winner's answer. */
   constructor(deps: { db: Db; clock: Clock; waitMs?: number }) {
-    this.#db = deps.db;
+    const stored = deps.db.collection<IdempotencyRecord>(idempotencySpec.name);
+    this.#records = new BatchReader(async (ids) => {
+      const found = await stored.find({ _id: { $in: ids } }).toArray();
+      return new Map(found.map((record) => [record._id, record]));
+    });
     this.#clock = deps.clock;
     this.#waitMs = deps.waitMs ?? limits.idempotencyWaitMs;
   }
 
-  /**
-   * The record of an id, expired or not. Look-ups that arrive while a query is under way share the next one, so
-   * the number of queries falls as load rises.
-   */
+  /** The record of an id, expired or not. Concurrent look-ups share one query. */
   find(id: string): Promise<IdempotencyRecord | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ id, resolve, reject });
-      if (!this.#asking) void this.#askAll();
-    });
+    return this.#records.read(id);
   }
 
   /**
@@ -213,24 +201,6 @@ export class IdempotencyStore {
 
   #isAlive(record: IdempotencyRecord): boolean {
     return record.expiresAt.getTime() > this.#clock.now();
-  }
-
-  async #askAll(): Promise<void> {
-    this.#asking = true;
-    while (this.#waiting.length > 0) {
-      const asked = this.#waiting.splice(0, batchMax);
-      try {
-        const records = await this.#db
-          .collection<IdempotencyRecord>(idempotencySpec.name)
-          .find({ _id: { $in: asked.map(({ id }) => id) } })
-          .toArray();
-        const byId = new Map(records.map((record) => [record._id, record]));
-        for (const { id, resolve } of asked) resolve(byId.get(id));
-      } catch (error) {
-        for (const { reject } of asked) reject(error);
-      }
-    }
-    this.#asking = false;
   }
 }
 

@@ -42,30 +42,27 @@ export function listObject<Item extends TSchema>(item: Item, title: string): TOb
   );
 }
 
-/** How many rows to read for a page: one more than asked for, whose presence means that there is more. */
-export function rowsFor(query: { limit?: number }): number {
-  return (query.limit ?? limits.listDefault) + 1;
+/** The list answer of one page. */
+export function listAnswer<Row>(data: readonly Row[], hasMore: boolean) {
+  return { object: 'list' as const, data, has_more: hasMore };
 }
 
-/** The list answer made of `rowsFor(query)` rows at most. */
-export function page<Row>(rows: readonly Row[], query: { limit?: number }) {
-  const limit = query.limit ?? limits.listDefault;
-  return { object: 'list' as const, data: rows.slice(0, limit), has_more: rows.length > limit };
+/** Bounds on a creation time in milliseconds: from inclusive, to exclusive. */
+export interface CreatedBounds {
+  createdFromMs?: number;
+  createdToMs?: number;
 }
 
-export interface TimeBounds {
-  gte?: Date;
-  gt?: Date;
-  lte?: Date;
-  lt?: Date;
-}
-
-/** `created_at[gte]=…` and the like, checked before by their schema. */
-export function createdAtBounds(query: Readonly<Record<string, unknown>>): TimeBounds {
-  const bounds: TimeBounds = {};
-  for (const relation of ['gte', 'gt', 'lte', 'lt'] as const) {
+/** `created_at[gte]=…` and the like, checked before by their schema; where two say the same, the narrower. */
+export function createdBounds(query: Readonly<Record<string, unknown>>): CreatedBounds {
+  const ms = (relation: string, addMs: number) => {
     const value = query[`created_at[${relation}]`];
-    if (typeof value === 'string') bounds[relation] = new Date(value);
-  }
-  return bounds;
+    return typeof value === 'string' ? Date.parse(value) + addMs : undefined;
+  };
+  const from = [ms('gte', 0), ms('gt', 1)].filter((value) => value !== undefined);
+  const to = [ms('lt', 0), ms('lte', 1)].filter((value) => value !== undefined);
+  return {
+    ...(from.length ? { createdFromMs: Math.max(...from) } : {}),
+    ...(to.length ? { createdToMs: Math.min(...to) } : {}),
+  };
 }

@@ -1,0 +1,167 @@
+import { Type } from 'typebox';
+import {
+  createdBounds,
+  type Endpoint,
+  forMerchants,
+  listAnswer,
+  listObject,
+  listQuery,
+  type ProducedAnswer,
+  type RecordWrite,
+  resourceNotFound,
+} from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { Principal } from '../merchants/merchants.ts';
+import { testPhones } from './phone.ts';
+import {
+  type AmountBounds,
+  CollectionObject,
+  CreateCollection,
+  collectionFilters,
+  createFaults,
+} from './schema.ts';
+
+/** The schema of what events are about; events/ does not import this room. */
+export { CollectionObject } from './schema.ts';
+
+export interface CollectionQuery {
+  limit: number;
+  /** Only ids below this one. */
+  startingAfter?: string;
+  status?: CollectionObject['status'];
+  reference?: string;
+  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
+  createdFromMs?: number;
+  createdToMs?: number;
+}
+
+/** What these routes need from the room; every method sees only what the principal's merchant and mode own. */
+export interface CollectionsApi {
+  /**
+   * Returns the 202 as it was recorded: the write that `recordWrite` makes belongs in the same commit as the
+   * collection, and a `replay` conflict there is thrown as ReplayConflict. The body has been checked.
+   */
+  create(
+    principal: Principal,
+    body: CreateCollection,
+    requestId: string,
+    recordWrite: RecordWrite,
+  ): Promise<ProducedAnswer>;
+  get(principal: Principal, id: string): Promise<CollectionObject | undefined>;
+  /** Newest first. */
+  list(principal: Principal, query: CollectionQuery): Promise<{ data: CollectionObject[]; hasMore: boolean }>;
+}
+
+const tag = 'Collections';
+
+const testNumbers = Object.entries(testPhones)
+  .map(([phone, outcome]) => `| ${phone} | ${outcome} |`)
+  .join('\n');
+
+const createDescription = `Sends a payment prompt to the customer's phone. The answer comes at once with status
+\`created\`; the result is told by a webhook, or read with GET /v1/collections/{id}.
+
+\`amount\` is in whole Tanzanian shillings: 5000 is TZS 5,000.
+
+Retry with the same \`Idempotency-Key\` and the same body as often as you like for 24 hours: the first answer comes
+again, with the header \`Idempotent-Replayed: true\`, and nobody is charged twice. Errors are not stored: after one,
+a corrected body may use the same key.
+
+In test mode no money moves, and the phone decides what happens (all other numbers succeed after 10–20 s):
+
+| phone | what happens |
+|---|---|
+${testNumbers}`;
+
+const createExamples = {
+  smallest: { amount: 5000, phone: '255700000000', reference: 'order-1001' },
+  everything: {
+    amount: 12500,
+    phone: '+255 712 345 678',
+    reference: 'order-1002',
+    description: 'Two kilos of coffee',
+    metadata: { order_id: 'A-1002', table: 7, gift: false },
+  },
+};
+
+/** POST /v1/collections (interface.md 4.1). `bounds`: the installation's, where the merchant has none. */
+export function createCollection(collections: CollectionsApi, bounds: AmountBounds): Endpoint<Principal> {
+  return forMerchants({
+    operation: {
+      id: 'createCollection',
+      summary: 'Collect a payment',
+      description: createDescription,
+      tag,
+      answers: { 202: { description: 'Accepted: the prompt is on its way.', schema: CollectionObject } },
+      errors: [
+        'amount_too_small',
+        'amount_too_large',
+        'phone_invalid',
+        'metadata_invalid',
+        'channel_unavailable',
+      ],
+      requestExamples: createExamples,
+    },
+    idempotent: true,
+    body: CreateCollection,
+    check: (body, { merchant, mode }) =>
+      createFaults(
+        body,
+        {
+          minTzs: merchant.limits.amountMinTzs ?? bounds.minTzs,
+          maxTzs: merchant.limits.amountMaxTzs ?? bounds.maxTzs,
+        },
+        mode,
+      ),
+    handler: ({ principal, body, requestId, recordWrite }) =>
+      collections.create(principal, body, requestId, recordWrite),
+  });
+}
+
+/** GET /v1/collections (interface.md 4.2). */
+export function listCollections(collections: CollectionsApi): Endpoint<Principal> {
+  return forMerchants({
+    operation: {
+      id: 'listCollections',
+      summary: 'List collections',
+      description: 'Newest first, of the key’s mode. Amounts are in whole Tanzanian shillings.',
+      tag,
+      answers: {
+        200: { description: 'One page.', schema: listObject(CollectionObject, 'CollectionList') },
+      },
+    },
+    query: listQuery('col', collectionFilters),
+    handler: async ({ principal, query }) => {
+      const { data, hasMore } = await collections.list(principal, {
+        limit: query.limit ?? limits.listDefault,
+        startingAfter: query.starting_after,
+        status: query.status,
+        reference: query.reference,
+        ...createdBounds(query),
+      });
+      return { status: 200, body: listAnswer(data, hasMore) };
+    },
+  });
+}
+
+/** GET /v1/collections/:id (interface.md 4.3). */
+export function showCollection(collections: CollectionsApi): Endpoint<Principal> {
+  return forMerchants({
+    operation: {
+      id: 'getCollection',
+      summary: 'Read a collection',
+      description: 'The collection in its current state. Amounts are in whole Tanzanian shillings.',
+      tag,
+      answers: { 200: { description: 'The collection.', schema: CollectionObject } },
+    },
+    params: Type.Object({
+      id: Type.String({ maxLength: 30, pattern: idPattern('col'), description: 'The collection’s id.' }),
+    }),
+    handler: async ({ principal, params }) => {
+      const collection = await collections.get(principal, params.id);
+      if (!collection) throw resourceNotFound();
+      return { status: 200, body: collection };
+    },
+  });
+}
