@@ -163,18 +163,11 @@ export class WebhookPoster {
     const { phase, isReused: reusedSocket } = exchange;
     const rest = { phase, startedAt, endedAt, durationMs, reusedSocket, resent };
     if ('error' in outcome) {
-      return {
-        ok: false,
-        ...(await this.#faultOf(outcome.error, phase, this.#timeoutMs - durationMs)),
-        ...rest,
-      };
+      const fault = await this.#faultOf(outcome.error, phase, this.#timeoutMs - durationMs);
+      return { ok: false, ...fault, ...rest };
     }
-    const excerpt = await readExcerpt(outcome.response, this.#timeoutMs - durationMs);
-    return {
-      ...verdictOf(outcome.response.statusCode ?? 0),
-      ...rest,
-      ...(excerpt === '' ? {} : { excerpt }),
-    };
+    const excerpt = await outcome.excerpt;
+    return { ...verdictOf(outcome.status), ...rest, ...(excerpt === '' ? {} : { excerpt }) };
   }
 
   #request(url: URL, input: PostInput): http.ClientRequest {
