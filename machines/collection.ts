@@ -58,6 +58,8 @@ export interface CollectionContext {
   terms: RailTerms;
   /** Asks made on the ladder of the present state. */
   asks: number;
+  /** When the push began, once that is known; null while nothing was sent. */
+  pushedAt: number | null;
   askOpen: boolean;
   /** When the latest ask starts or started. */
   askedAt: number;
@@ -163,6 +165,9 @@ export const collectionMachine = setup({
       bell: false,
       askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
     })),
+    notePush: assign({
+      pushedAt: ({ context, event }) => ('askedAt' in event ? event.askedAt : undefined) ?? context.pushedAt,
+    }),
     closeAsk: assign({ askOpen: false, bell: false }),
     rememberBell: assign({ bell: true }),
     countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
@@ -232,6 +237,7 @@ export const collectionMachine = setup({
     acceptsLate: input?.acceptsLate ?? false,
     terms: input?.terms as RailTerms,
     asks: 0,
+    pushedAt: null,
     askOpen: false,
     askedAt: 0,
     bell: false,
@@ -249,6 +255,8 @@ export const collectionMachine = setup({
       id: 'created',
       initial: 'pushing',
       on: {
+        'push.accepted': { actions: 'notePush' },
+        'push.unknown': { actions: 'notePush' },
         'push.succeeded': {
           target: '#succeeded',
           actions: ['settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
@@ -315,8 +323,8 @@ export const collectionMachine = setup({
               entry: 'pushPrompt',
               after: { answerTimeout: '#confirming' },
               on: {
-                'push.accepted': '#awaitingApproval',
-                'push.unknown': '#confirming',
+                'push.accepted': { target: '#awaitingApproval', actions: 'notePush' },
+                'push.unknown': { target: '#confirming', actions: 'notePush' },
                 'push.notAttempted': [
                   { guard: 'isPushWindowOpen', target: 'backingOff' },
                   {

@@ -11,13 +11,21 @@ import {
   type Call,
   type Cause,
   type MachineDefinition,
+  type NewActor,
   Poison,
   type StepLine,
   StepRefused,
-  versionOf,
 } from './document.ts';
-import { conflictOf, type Planned, planStep, stepId as stepIdOf, stepsSpec, updateOf } from './plan.ts';
-import { earliest, first, migrated, next, reservedPrefix } from './step.ts';
+import {
+  conflictOf,
+  type Planned,
+  planBirth,
+  planStep,
+  stepId as stepIdOf,
+  stepsSpec,
+  updateOf,
+} from './plan.ts';
+import { earliest, migrated, next, reservedPrefix } from './step.ts';
 
 export { Committer, CommitUnknown, isOutage } from './commit.ts';
 export * from './document.ts';
@@ -61,18 +69,6 @@ export interface SendOptions {
   fires?: { id: string; armedSeq: number };
 }
 
-export interface NewActor {
-  machine: string;
-  id: string;
-  input: { at: number } & Record<string, unknown>;
-  merchantId: string;
-  mode: 'live' | 'test';
-  data: Record<string, unknown>;
-  stepId: string;
-  cause: Cause;
-  writes?: Write[];
-}
-
 export type SendResult =
   | { outcome: 'stepped'; doc: ActorDoc; from: string; to: string; asked: string[] }
   /** The chart does not accept the event in this state. */
@@ -88,7 +84,6 @@ export interface Committed {
   cause: Cause;
   from: string | null;
   newCalls: Call[];
-  timersChanged: boolean;
 }
 
 interface ActorsOptions {
@@ -139,10 +134,14 @@ export class Actors {
   }
 
   definition(machine: string): MachineDefinition {
+    return this.#define(machine);
+  }
+
+  readonly #define = (machine: string): MachineDefinition => {
     const definition = this.#definitions.get(machine);
     if (!definition) throw new Error(`no machine named ${machine}`);
     return definition;
-  }
+  };
 
   /** Hears of every committed step of this process, after the commit. Must not throw and must not wait. */
   onStep(listener: (step: Committed) => void): void {
@@ -165,31 +164,14 @@ export class Actors {
    * Makes a new actor; its first snapshot, effects and the extra writes are one commit.
    * @throws StepReplayed when an idempotency record among the writes exists, StepRaced when the actor does.
    */
-  async create(actor: NewActor): Promise<ActorDoc> {
-    const definition = this.definition(actor.machine);
-    const at = actor.input.at;
-    const chart = first(definition, actor.input, 1);
-    const bare: ActorDoc = {
-      _id: actor.id,
-      machineVersion: versionOf(definition),
-      seq: 0,
-      state: '',
-      snapshot: chart.snapshot,
-      timers: [],
-      calls: [],
-      dueAt: null,
-      lastStep: actor.stepId,
-      updatedAt: new Date(at),
-      merchantId: actor.merchantId,
-      mode: actor.mode,
-      data: actor.data,
-    };
-    const event: ActorEvent = { type: 'created', at };
-    const options = { stepId: actor.stepId, cause: actor.cause, writes: actor.writes };
-    const planned = await planStep(definition, bare, null, chart, event, options);
+  async create(
+    actor: NewActor,
+    attendant: Pick<SendOptions, 'stepId' | 'cause' | 'writes'>,
+  ): Promise<ActorDoc> {
+    const { definition, planned } = await planBirth(this.#define, actor, attendant);
     const outcome = await this.#committer.commit(planned.writes);
     if (!outcome.ok) throw conflictOf(outcome.write);
-    this.#committed(definition, planned, event, actor.cause, null);
+    this.#committed(definition, planned, { type: 'created', at: actor.input.at }, attendant.cause, null);
     return planned.doc;
   }
 
@@ -318,7 +300,7 @@ export class Actors {
     try {
       const chart = next(definition, doc, timers, event, doc.seq + 1);
       if (!chart.changed && !isOpen && !fires && !options.data) return 'ignored';
-      return await planStep(definition, doc, doc.state, chart, event, options);
+      return await planStep(this.#define, definition, doc, doc.state, chart, event, options);
     } catch (error) {
       if (error instanceof Poison) await this.quarantine(definition, doc, error.message);
       throw error;
@@ -375,9 +357,12 @@ export class Actors {
     from: string | null,
   ): void {
     this.#remember(planned.doc);
-    const { doc, newCalls, timersChanged } = planned;
+    const { doc, newCalls } = planned;
     for (const listener of this.#listeners) {
-      listener({ machine: definition.name, doc, event, cause, from, newCalls, timersChanged });
+      listener({ machine: definition.name, doc, event, cause, from, newCalls });
+    }
+    for (const child of planned.children) {
+      this.#committed(child.definition, child.planned, { type: 'created', at: event.at }, cause, null);
     }
   }
 

@@ -79,8 +79,21 @@ export interface StepView {
   cause: Cause;
 }
 
+/** A new actor: its machine's input (with `at`, the time in milliseconds) and what its room lists it by. */
+export interface NewActor {
+  machine: string;
+  id: string;
+  input: { at: number } & Record<string, unknown>;
+  merchantId: string;
+  mode: 'live' | 'test';
+  data: Record<string, unknown>;
+}
+
+/** What a write effect asks of the commit: writes, and new actors that are born in it. */
+export type Wanted = Write[] | { actors: NewActor[] };
+
 /** Reads if it must, writes nothing itself: it returns what the commit is to write. */
-export type WriteEffect = (step: StepView, params: Record<string, unknown>) => Write[] | Promise<Write[]>;
+export type WriteEffect = (step: StepView, params: Record<string, unknown>) => Wanted | Promise<Wanted>;
 
 export interface CallView {
   doc: ActorDoc;
@@ -91,9 +104,9 @@ export interface CallView {
   signal: AbortSignal;
 }
 
-/** What a call answers: an event to its own actor, and writes that belong into the same commit. */
+/** What a call answers: an event to its own actor (the corridor adds `at`), and writes for the same commit. */
 export interface CallAnswer {
-  event: ActorEvent;
+  event: { type: string; [field: string]: unknown };
   writes?: Write[];
 }
 
@@ -108,7 +121,7 @@ export interface CallEffect {
   lane?(doc: ActorDoc, call: Call): string;
   notBefore?(context: Record<string, unknown>): number;
   /** Made at most once: claimed by a commit before it is made; a lost claim is answered by `lost`. */
-  atMostOnce?: { lost(at: number): ActorEvent };
+  atMostOnce?: { lost(call: Call, at: number): ActorEvent };
   /** The answer is a fact about the world and is heard even if the call is gone. */
   factual?: boolean;
 }

@@ -5,6 +5,7 @@ import {
   type Call,
   type Cause,
   type MachineDefinition,
+  type NewActor,
   Poison,
   type StepLine,
   StepRaced,
@@ -12,7 +13,7 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
-import { earliest, type Transitioned } from './step.ts';
+import { earliest, first, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
 export const stepsSpec: CollectionSpec = { name: 'steps' };
@@ -23,7 +24,8 @@ export interface Planned {
   writes: Write[];
   newCalls: Call[];
   asked: string[];
-  timersChanged: boolean;
+  /** Actors born in this commit. */
+  children: { definition: MachineDefinition; planned: Planned }[];
 }
 
 /** What comes with an event besides the event (see `SendOptions`). */
@@ -35,8 +37,36 @@ export interface Attendant {
   answers?: { callId: string; factual: boolean };
 }
 
+/** An actor's first step. Its input's `at` is the time of it. */
+export async function planBirth(
+  define: (machine: string) => MachineDefinition,
+  actor: NewActor,
+  attendant: Attendant,
+): Promise<{ definition: MachineDefinition; planned: Planned }> {
+  const definition = define(actor.machine);
+  const chart = first(definition, actor.input, 1);
+  const unborn: ActorDoc = {
+    _id: actor.id,
+    machineVersion: versionOf(definition),
+    seq: 0,
+    state: '',
+    snapshot: chart.snapshot,
+    timers: [],
+    calls: [],
+    dueAt: null,
+    lastStep: attendant.stepId,
+    updatedAt: new Date(actor.input.at),
+    merchantId: actor.merchantId,
+    mode: actor.mode,
+    data: actor.data,
+  };
+  const event = { type: 'created', at: actor.input.at };
+  return { definition, planned: await planStep(define, definition, unborn, null, chart, event, attendant) };
+}
+
 /** Turns what the chart said into the new document, the history line and the writes of the commit. */
 export async function planStep(
+  define: (machine: string) => MachineDefinition,
   definition: MachineDefinition,
   doc: ActorDoc,
   from: string | null,
@@ -74,13 +104,19 @@ export async function planStep(
     writes.push({ op: 'insert', into: stepsSpec.name, doc: line, onDuplicate: 'race' });
   }
   const view = { doc: changed, before: doc.snapshot.context, event, at: event.at, cause };
+  const children: Planned['children'] = [];
   for (const { type, params } of chart.asked) {
-    const effect = definition.writes[type];
-    if (effect) writes.push(...(await effect(view, params)));
+    const wanted = await definition.writes[type]?.(view, params);
+    if (Array.isArray(wanted)) writes.push(...wanted);
+    for (const actor of Array.isArray(wanted) ? [] : (wanted?.actors ?? [])) {
+      const child = await planBirth(define, actor, { stepId: attendant.stepId, cause });
+      children.push(child);
+      writes.push(...child.planned.writes);
+    }
   }
   if (attendant.writes) writes.push(...attendant.writes);
   const asked = chart.asked.map(({ type }) => type);
-  return { doc: changed, writes, newCalls, asked, timersChanged: chart.timers !== doc.timers };
+  return { doc: changed, writes, newCalls, asked, children };
 }
 
 /** The calls a step leaves behind; anything else the chart asks for must be a write. */

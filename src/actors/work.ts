@@ -99,7 +99,7 @@ export class ActorWorkers {
     }
     const at = clock.now();
     const answer = await effect.run({ doc, call, at, earlierStarts, signal: this.#stopping.signal });
-    await actors.send({ machine, id }, answer.event, {
+    await actors.send({ machine, id }, { ...answer.event, at: clock.now() }, {
       stepId: callId,
       cause: { kind: 'call', id: callId },
       answers: { callId, factual: effect.factual ?? false },
@@ -113,7 +113,7 @@ export class ActorWorkers {
     const doc = await actors.read({ machine, id });
     const call = doc?.calls.find((each) => each.id === callId);
     if (!call?.startedAt || clock.now() < call.dueAt.getTime()) return;
-    await actors.send({ machine, id }, effect.atMostOnce!.lost(clock.now()), {
+    await actors.send({ machine, id }, effect.atMostOnce!.lost(call, clock.now()), {
       stepId: `${callId}.lost`,
       cause: { kind: 'call', id: callId },
       answers: { callId, factual: false },

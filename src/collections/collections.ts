@@ -1,0 +1,176 @@
+import type { Db, Filter } from 'mongodb';
+import { type Actors, actorIndexes, StepReplayed } from '../actors/actors.ts';
+import { BatchReader } from '../batch.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { channelUnavailable, faulty, type RecordWrite, ReplayConflict } from '../http/http.ts';
+import { idFloor, newId } from '../ids.ts';
+import { type FeePlan, feeFor } from '../ledger/ledger.ts';
+import type { Principal } from '../merchants/merchants.ts';
+import { type CollectionSpec, int64 } from '../mongo.ts';
+import type { Rails } from '../rails/rails.ts';
+import { parsePhone } from './phone.ts';
+import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
+import type { CollectionObject, CreateCollection } from './schema.ts';
+
+/** Payment requests: made, read and listed (interface.md 4.1 to 4.3). Everything after that is the chart's. */
+export const collectionsSpec: CollectionSpec = {
+  name: 'collections',
+  indexes: [
+    ...actorIndexes,
+    { key: { merchantId: 1, mode: 1, 'data.reference': 1, _id: -1 } },
+    { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
+    { key: { 'data.msisdn': 1, _id: -1 } },
+  ],
+};
+
+export interface ListQuery {
+  limit: number;
+  startingAfter?: string;
+  status?: Status;
+  reference?: string;
+  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
+  createdFromMs?: number;
+  createdToMs?: number;
+}
+
+interface CollectionsOptions {
+  db: Db;
+  actors: Actors;
+  clock: Clock;
+  config: Config;
+  rails: Rails;
+}
+
+export class Collections {
+  readonly #options: CollectionsOptions;
+  readonly #reader: BatchReader<CollectionDoc>;
+  readonly #defaultPlan: FeePlan;
+
+  constructor(options: CollectionsOptions) {
+    this.#options = options;
+    const { feeBps, feeFixedTzs } = options.config;
+    this.#defaultPlan = { id: 'default', version: 1, bps: feeBps, fixedTzs: feeFixedTzs };
+    this.#reader = new BatchReader(async (ids) => {
+      const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
+      return new Map(found.map((doc) => [doc._id, doc]));
+    });
+  }
+
+  /**
+   * Makes a collection and answers 202 once its first snapshot is committed, together with the idempotency
+   * record; a worker pushes the prompt afterwards. The body has passed the schema and `createFaults`.
+   * @throws `channel_unavailable` (nothing was created), `amount_too_small`, ReplayConflict.
+   */
+  async create(
+    principal: Principal,
+    body: CreateCollection,
+    requestId: string,
+    recordWrite: RecordWrite,
+  ): Promise<{ status: number; body: string }> {
+    const { actors, clock, rails } = this.#options;
+    const { merchantId, mode, merchant } = principal;
+    const rail = rails[mode];
+    if (!rail) throw channelUnavailable();
+    const feeTzs = feeFor(body.amount, this.#defaultPlan);
+    if (feeTzs >= body.amount) {
+      throw faulty([
+        {
+          param: 'amount',
+          code: 'amount_too_small',
+          message: `amount must be more than its fee of ${feeTzs} TZS (whole shillings).`,
+        },
+      ]);
+    }
+    const at = clock.now();
+    const id = newId('col', at);
+    const phone = parsePhone(body.phone);
+    if ('fault' in phone) throw new Error('an unchecked phone reached the room');
+    const data: CollectionData = {
+      amountTzs: int64(body.amount),
+      feeTzs: int64(feeTzs),
+      feePlan: { id: this.#defaultPlan.id, version: this.#defaultPlan.version },
+      currency: 'TZS',
+      channel: 'MPESA_TZ',
+      phone: body.phone,
+      msisdn: phone.msisdn,
+      reference: body.reference,
+      ...(body.description === undefined ? {} : { description: body.description }),
+      metadata: body.metadata ?? {},
+      createdAt: new Date(at),
+    };
+    const acceptsLate = merchant.latePayments === 'accept';
+    const answer = { status: 202, body: this.#firstAnswer(id, mode, data, at, rail.terms) };
+    try {
+      await actors.create(
+        { machine: 'collection', id, input: { at, terms: rail.terms, acceptsLate }, merchantId, mode, data },
+        {
+          stepId: requestId,
+          cause: { kind: 'merchant', id: requestId },
+          writes: [recordWrite(answer.status, answer.body)],
+        },
+      );
+    } catch (error) {
+      if (error instanceof StepReplayed) throw new ReplayConflict();
+      throw error;
+    }
+    return answer;
+  }
+
+  /** One collection of this merchant and mode; undefined for everybody else's. */
+  async get(principal: Principal, id: string): Promise<CollectionObject | undefined> {
+    const doc = await this.#reader.read(id);
+    if (!doc || doc.merchantId !== principal.merchantId || doc.mode !== principal.mode) return undefined;
+    return presentCollection(doc);
+  }
+
+  /** A page, newest first. The cursor is compared, never looked up, so a foreign id reveals nothing. */
+  async list(
+    principal: Principal,
+    query: ListQuery,
+  ): Promise<{ data: CollectionObject[]; hasMore: boolean }> {
+    const filter: Filter<CollectionDoc> = { merchantId: principal.merchantId, mode: principal.mode };
+    const bounds: { $lt?: string; $gte?: string } = {};
+    if (query.startingAfter) bounds.$lt = query.startingAfter;
+    if (query.createdToMs !== undefined) {
+      const before = idFloor('col', Math.max(0, query.createdToMs));
+      if (!bounds.$lt || before < bounds.$lt) bounds.$lt = before;
+    }
+    if (query.createdFromMs !== undefined) bounds.$gte = idFloor('col', Math.max(0, query.createdFromMs));
+    if (Object.keys(bounds).length > 0) filter._id = bounds;
+    if (query.status) filter.status = query.status;
+    if (query.reference !== undefined) filter['data.reference'] = { $eq: query.reference };
+    const found = await this.#stored
+      .find(filter)
+      .sort({ _id: -1 })
+      .limit(query.limit + 1)
+      .toArray();
+    const hasMore = found.length > query.limit;
+    return { data: found.slice(0, query.limit).map(presentCollection), hasMore };
+  }
+
+  get #stored() {
+    return this.#options.db.collection<CollectionDoc>(collectionsSpec.name);
+  }
+
+  /** The 202's body, made before the commit because the commit stores it. */
+  #firstAnswer(
+    id: string,
+    mode: 'live' | 'test',
+    data: CollectionData,
+    at: number,
+    terms: { pushWindowMs: number; promptLifeMs: number },
+  ): string {
+    const context = {
+      createdAt: at,
+      completedAt: null,
+      expiresAt: at + terms.pushWindowMs + terms.promptLifeMs,
+      receipt: null,
+      failureCode: null,
+      failureMessage: null,
+      late: false,
+    };
+    const doc = { _id: id, mode, data, status: 'created', snapshot: { context } } as unknown as CollectionDoc;
+    return JSON.stringify(presentCollection(doc));
+  }
+}

@@ -1,0 +1,220 @@
+import type { Db } from 'mongodb';
+import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
+import type { CallEffect, CallView, NewActor, StepView, WriteEffect } from '../actors/actors.ts';
+import { raiseAlert } from '../alerts.ts';
+import { type EventType, eventId, recordEvent } from '../events/events.ts';
+import {
+  collectionSucceeded,
+  type Destination,
+  latePaymentAccepted,
+  latePaymentHeld,
+  latePaymentReturned,
+  type Payment,
+  post,
+  readCapture,
+  successProvedFalse,
+} from '../ledger/ledger.ts';
+import type { Rail, Rails } from '../rails/rails.ts';
+import { type CollectionDoc, presentCollection } from './present.ts';
+
+/** What the effects of a collection need from other rooms. */
+export interface CollectionNeeds {
+  db: Db;
+  rails: Rails;
+  /** The counter stripe of this process. */
+  slot(): number;
+  /** The settlement date of money captured now, `YYYY-MM-DD`; null for a merchant on T+0. */
+  settlesOn(merchantId: string, capturedAtMs: number): Promise<string | null>;
+  /** The deliveries that an event of this type means for the merchant's endpoints. */
+  deliveriesOf(event: {
+    id: string;
+    type: EventType;
+    merchantId: string;
+    mode: 'live' | 'test';
+    atMs: number;
+  }): Promise<NewActor[]>;
+}
+
+type Writes = Record<(typeof collectionWrites)[number], WriteEffect>;
+type Calls = Record<(typeof collectionCalls)[number], CallEffect>;
+
+const eventTypeOf = {
+  succeeded: 'collection.succeeded',
+  failed: 'collection.failed',
+  expired: 'collection.expired',
+} as const;
+
+function collectionOf(step: { doc: StepView['doc'] }): CollectionDoc {
+  return step.doc as CollectionDoc;
+}
+
+function paymentOf(step: StepView): Payment {
+  const { _id, mode, merchantId, seq, data, snapshot } = collectionOf(step);
+  return {
+    mode,
+    merchantId,
+    seq,
+    collectionId: _id,
+    currency: data.currency,
+    channel: data.channel,
+    amountTzs: Number(data.amountTzs),
+    feeTzs: Number(data.feeTzs),
+    feePlan: data.feePlan,
+    providerReference: snapshot.context.receipt,
+    effectiveAtMs: snapshot.context.completedAt ?? step.at,
+    postedAtMs: step.at,
+  };
+}
+
+/** Made inside the commit, in the order of the chart. */
+export function collectionWriteEffects(needs: CollectionNeeds): Writes {
+  const destination = async (payment: Payment): Promise<Destination> => ({
+    settlesOn: await needs.settlesOn(payment.merchantId, payment.effectiveAtMs),
+    stripe: needs.slot(),
+  });
+  const idOf = (step: StepView) => eventId(step.doc._id, step.doc.seq, step.at);
+  const alert = (kind: string, step: StepView) => [
+    raiseAlert({
+      kind,
+      at: step.at,
+      about: step.doc._id,
+      merchantId: step.doc.merchantId,
+      mode: step.doc.mode,
+    }),
+  ];
+  return {
+    postCapture: async (step) => {
+      const payment = paymentOf(step);
+      return post(collectionSucceeded(payment, await destination(payment)));
+    },
+    recordEvent: (step) => {
+      const doc = collectionOf(step);
+      const { _id: collectionId, merchantId, mode, status } = doc;
+      const type = eventTypeOf[status as keyof typeof eventTypeOf];
+      const data = presentCollection(doc);
+      return [recordEvent({ id: idOf(step), type, collectionId, merchantId, mode, atMs: step.at, data })];
+    },
+    openDeliveries: async (step) => {
+      const { merchantId, mode, status } = collectionOf(step);
+      const type = eventTypeOf[status as keyof typeof eventTypeOf];
+      return { actors: await needs.deliveriesOf({ id: idOf(step), type, merchantId, mode, atMs: step.at }) };
+    },
+    postLateReceipt: (step) => post(latePaymentHeld({ ...paymentOf(step), effectiveAtMs: step.at })),
+    releaseLate: async (step) => {
+      const payment = paymentOf(step);
+      return post(latePaymentAccepted(payment, await destination(payment)));
+    },
+    postReturn: (step) => post(latePaymentReturned({ ...paymentOf(step), effectiveAtMs: step.at })),
+    reverseCapture: async (step) => {
+      const payment = { ...paymentOf(step), effectiveAtMs: step.at };
+      const capture = await readCapture(needs.db, payment.mode, payment.collectionId);
+      if (!capture) throw new Error(`${payment.collectionId} succeeded without a capture`);
+      return post(successProvedFalse(payment, capture.entry._id, capture.from));
+    },
+    recordContradiction: (step) => alert('contradiction', step),
+    raiseAlert: (step, params) => alert(String(params.kind), step),
+  };
+}
+
+/** Made after the commit, in the order of the chart. */
+export function collectionCallEffects(needs: CollectionNeeds): Calls {
+  const railOf = (view: CallView): Rail => {
+    const rail = needs.rails[view.doc.mode];
+    if (!rail)
+      throw new Error(`no rail for ${view.doc.mode} mode: ${view.doc._id} waits until one is configured`);
+    return rail;
+  };
+  return {
+    pushPrompt: {
+      concurrency: 200,
+      patienceMs: 150_000,
+      factual: true,
+      atMostOnce: {
+        lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
+      },
+      run: async (view) => ({ event: await push(railOf(view), view) }),
+    },
+    askRail: {
+      concurrency: 100,
+      patienceMs: 30_000,
+      factual: true,
+      notBefore: (context) => context.askedAt as number,
+      run: async (view) => ({ event: await ask(railOf(view), view) }),
+    },
+    reversePayment: {
+      concurrency: 10,
+      patienceMs: 150_000,
+      factual: true,
+      run: async (view) => ({ event: await reverse(railOf(view), view) }),
+    },
+  };
+}
+
+/** Answers carry when they were asked; the corridor adds when they came (`at`). */
+type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
+type EventOf<Kind extends string> = Untimed<Extract<CollectionEvent, { type: `${Kind}.${string}` }>>;
+
+async function push(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'push'>> {
+  const { _id, data, snapshot } = doc as CollectionDoc;
+  const askedAt = at;
+  const outcome = await rail.requestPayment(
+    {
+      collectionId: _id,
+      msisdn: data.msisdn,
+      amountTzs: Number(data.amountTzs),
+      description: data.description ?? data.reference,
+      notAfterMs: snapshot.context.notAfter,
+    },
+    signal,
+  );
+  switch (outcome.kind) {
+    case 'succeeded':
+      return { type: 'push.succeeded', askedAt, receipt: outcome.receipt };
+    case 'failed':
+      return { type: 'push.failed', askedAt, code: outcome.code, message: outcome.message };
+    case 'accepted':
+      return { type: 'push.accepted', askedAt };
+    case 'notAttempted':
+      return { type: 'push.notAttempted', askedAt };
+    case 'unknown':
+      return { type: 'push.unknown', askedAt };
+  }
+}
+
+async function ask(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'ask'>> {
+  const { _id, data, snapshot } = doc as CollectionDoc;
+  const askedAt = at;
+  const answer = await rail.queryStatus(
+    {
+      collectionId: _id,
+      msisdn: data.msisdn,
+      amountTzs: Number(data.amountTzs),
+      pushedAtMs: snapshot.context.pushedAt,
+    },
+    signal,
+  );
+  switch (answer.kind) {
+    case 'succeeded':
+      return { type: 'ask.succeeded', askedAt, receipt: answer.receipt };
+    case 'failed':
+      return { type: 'ask.failed', askedAt, code: answer.code, message: answer.message };
+    case 'expired':
+      return { type: 'ask.expired', askedAt };
+    case 'reversed':
+      return { type: 'ask.reversed', askedAt };
+    case 'notFound':
+      return { type: 'ask.notFound', askedAt };
+    case 'pending':
+    case 'unknown':
+      return { type: 'ask.undecided', askedAt, answer: answer.kind };
+  }
+}
+
+async function reverse(rail: Rail, { doc, signal }: CallView): Promise<EventOf<'reverse'>> {
+  const { _id, data, snapshot } = doc as CollectionDoc;
+  const receipt = snapshot.context.receipt;
+  if (!rail.reversePayment || !receipt) return { type: 'reverse.failed' };
+  const amountTzs = Number(data.amountTzs);
+  const outcome = await rail.reversePayment({ collectionId: _id, receipt, amountTzs }, signal);
+  return { type: `reverse.${outcome.kind}` } as EventOf<'reverse'>;
+}

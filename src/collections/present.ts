@@ -1,0 +1,76 @@
+import type { Long } from 'mongodb';
+import type { CollectionContext, FailureCode } from '../../machines/collection.ts';
+import type { ActorDoc } from '../actors/actors.ts';
+import { isoTime } from '../clock.ts';
+import type { FeePlanRef } from '../ledger/ledger.ts';
+import type { Metadata } from './metadata.ts';
+import type { CollectionObject } from './schema.ts';
+
+/** What a merchant asked for, fixed when the collection is created. Amounts are whole shillings. */
+export interface CollectionData extends Record<string, unknown> {
+  amountTzs: number | Long;
+  feeTzs: number | Long;
+  feePlan: FeePlanRef;
+  currency: 'TZS';
+  channel: 'MPESA_TZ';
+  /** As sent. */
+  phone: string;
+  /** `255XXXXXXXXX`. */
+  msisdn: string;
+  reference: string;
+  description?: string;
+  metadata: Metadata;
+  createdAt: Date;
+}
+
+export type Status = CollectionObject['status'];
+
+export interface CollectionDoc extends ActorDoc {
+  status: Status;
+  data: CollectionData;
+  snapshot: { value: unknown; context: CollectionContext & Record<string, unknown> };
+}
+
+const failureMessages: Readonly<Record<FailureCode, string>> = {
+  insufficient_funds: 'The customer’s wallet does not hold enough money.',
+  declined: 'The customer or their wallet declined the payment.',
+  cancelled: 'The customer cancelled the payment.',
+  rejected: 'The mobile-money network refused the request.',
+  invalid_pin: 'The customer entered a wrong PIN.',
+  payer_not_found: 'This number has no mobile-money wallet.',
+  payer_limit_reached: 'The payment is beyond a limit of the customer’s wallet.',
+  payer_blocked: 'The customer’s wallet is blocked.',
+  provider_unavailable: 'The mobile-money network could not be reached; nothing was charged.',
+  provider_error: 'The mobile-money network reported an error.',
+};
+
+/** The public form of a collection (interface.md 2.1). The only place that knows it. */
+export function presentCollection(doc: CollectionDoc): CollectionObject {
+  const { data, status, mode } = doc;
+  const context = doc.snapshot.context;
+  return {
+    id: doc._id,
+    object: 'collection',
+    status,
+    amount: Number(data.amountTzs),
+    fee: Number(data.feeTzs),
+    currency: data.currency,
+    channel: data.channel,
+    phone: data.phone,
+    reference: data.reference,
+    ...(data.description === undefined ? {} : { description: data.description }),
+    metadata: data.metadata,
+    ...(status === 'failed' && context.failureCode
+      ? {
+          failure_code: context.failureCode,
+          failure_message: context.failureMessage ?? failureMessages[context.failureCode],
+        }
+      : {}),
+    mode,
+    created_at: isoTime(context.createdAt),
+    ...(context.completedAt === null ? {} : { completed_at: isoTime(context.completedAt) }),
+    expires_at: isoTime(context.expiresAt),
+    ...(context.receipt === null ? {} : { provider_reference: context.receipt }),
+    ...(context.late && status === 'succeeded' ? { late: true as const } : {}),
+  };
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import type { Db } from 'mongodb';
+import { BatchReader } from '../batch.ts';
+import { isoTime } from '../clock.ts';
+import { idFloor } from '../ids.ts';
+import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+
+/** What happened, as merchants are told it (interface.md 2.4 and 6). Events are written once and never changed. */
+export type EventType = 'collection.succeeded' | 'collection.failed' | 'collection.expired';
+
+export interface EventDoc extends Doc {
+  type: EventType;
+  collectionId: string;
+  merchantId: string;
+  mode: 'live' | 'test';
+  createdAt: Date;
+  /** The exact text that is signed and sent, the same for every attempt. */
+  body: string;
+}
+
+export const eventsSpec: CollectionSpec = {
+  name: 'events',
+  indexes: [{ key: { collectionId: 1 } }, { key: { merchantId: 1, mode: 1, _id: -1 } }],
+};
+
+const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/**
+ * The id of the event that a step of a collection causes. It follows from the step, so that a step computed a
+ * second time makes the same event and every write of the step can name it.
+ */
+export function eventId(collectionId: string, seq: number, atMs: number): string {
+  const digest = createHash('sha256').update(`${collectionId}.${seq}`).digest();
+  let tail = '';
+  for (let place = 0; place < 16; place += 1) tail += crockford[digest[place]! & 31];
+  return idFloor('evt', atMs).slice(0, -16) + tail;
+}
+
+/** The write that records an event. `data` is the full collection as it is at this moment. */
+export function recordEvent(event: {
+  id: string;
+  type: EventType;
+  collectionId: string;
+  merchantId: string;
+  mode: 'live' | 'test';
+  atMs: number;
+  data: object;
+}): Write {
+  const { id, type, mode, atMs, data, collectionId, merchantId } = event;
+  const body = JSON.stringify({ id, type, created_at: isoTime(atMs), mode, data });
+  const doc: EventDoc = { _id: id, type, collectionId, merchantId, mode, createdAt: new Date(atMs), body };
+  return { op: 'insert', into: eventsSpec.name, doc, onDuplicate: 'refuse' };
+}
+
+/** Reads events; concurrent look-ups share one query. */
+export class Events {
+  readonly #reader: BatchReader<EventDoc>;
+
+  constructor(db: Db) {
+    const events = db.collection<EventDoc>(eventsSpec.name);
+    this.#reader = new BatchReader(async (ids) => {
+      const found = await events.find({ _id: { $in: ids } }).toArray();
+      return new Map(found.map((event) => [event._id, event]));
+    });
+  }
+
+  find(id: string): Promise<EventDoc | undefined> {
+    return this.#reader.read(id);
+  }
+
+  /** `GET /v1/events/{id}`: the event of this merchant and mode with `object` added, as JSON text. */
+  async show(principal: { merchantId: string; mode: string }, id: string): Promise<string | undefined> {
+    const event = await this.find(id);
+    if (!event || event.merchantId !== principal.merchantId || event.mode !== principal.mode)
+      return undefined;
+    // The body begins with `{"id":"evt_…",`; `object` joins it in front, the rest stays byte for byte.
+    return `{"object":"event",${event.body.slice(1)}`;
+  }
+}

@@ -1,0 +1,77 @@
+import type { RailTerms } from '../../machines/collection.ts';
+import type { Clock } from '../clock.ts';
+import type { PushOutcome, PushRequest, Rail, ReverseOutcome, StatusAnswer, StatusQuery } from './rails.ts';
+import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+
+/** The quick terms of test mode; every duration is divided by `speed`. */
+function quickTerms(speed: number): RailTerms {
+  const ms = (duration: number) => Math.max(1, Math.round(duration / speed));
+  return {
+    pushWindowMs: ms(5 * secondMs),
+    promptLifeMs: ms(20 * secondMs),
+    answerTimeoutMs: ms(5 * secondMs),
+    pushRetryMs: ms(secondMs),
+    pollLadderMs: [2, 5, 10].map((seconds) => ms(seconds * secondMs)),
+    notFoundGraceMs: ms(5 * secondMs),
+    notFoundSpacingMs: ms(secondMs),
+    confirmDeadlineMs: ms(minuteMs),
+    askSpacingMs: ms(secondMs),
+    reviewPollMs: ms(60 * minuteMs),
+    reviewAsksMax: 720,
+    watchLadderMs: [10, 30, 60].map((seconds) => ms(seconds * secondMs)),
+    failureWatchMs: ms(minuteMs),
+  };
+}
+
+/** How the test rail rings our doorbell later: `ring(collectionId, afterMs, which)`. */
+export type Ring = (collectionId: string, afterMs: number, which: number) => void;
+
+interface TestRailOptions {
+  clock: Clock;
+  ring: Ring;
+  simulator: { delayMinMs: number; delayMaxMs: number; speed: number };
+}
+
+/** The rail of test mode: the simulator's function, in this process. It never moves money. */
+export class TestRail implements Rail {
+  readonly name = 'MPESA_TZ';
+  readonly terms: RailTerms;
+  readonly #clock: Clock;
+  readonly #ring: Ring;
+  readonly #times: SimulatorTimes;
+
+  constructor({ clock, ring, simulator }: TestRailOptions) {
+    this.#clock = clock;
+    this.#ring = ring;
+    this.terms = quickTerms(simulator.speed);
+    this.#times = {
+      delayMinMs: simulator.delayMinMs / simulator.speed,
+      delayMaxMs: simulator.delayMaxMs / simulator.speed,
+      promptLifeMs: this.terms.promptLifeMs,
+      speed: simulator.speed,
+    };
+  }
+
+  async requestPayment(request: PushRequest): Promise<PushOutcome> {
+    if (this.#clock.now() > request.notAfterMs) return { kind: 'notAttempted', why: 'too_late' };
+    const scenario = testScenario(request.msisdn, request.collectionId, this.#times);
+    if (scenario.refusedAtOnce) return { kind: 'failed', code: scenario.refusedAtOnce };
+    scenario.bellsMs.forEach((afterMs, which) => {
+      this.#ring(request.collectionId, afterMs, which);
+    });
+    return { kind: 'accepted' };
+  }
+
+  async queryStatus({ collectionId, msisdn, pushedAtMs }: StatusQuery): Promise<StatusAnswer> {
+    if (pushedAtMs === null) return { kind: 'notFound' };
+    const seen = simulate(msisdn, collectionId, this.#clock.now() - pushedAtMs, this.#times);
+    return seen.kind === 'unknown' ? { kind: 'unknown', why: 'the simulated network never knows' } : seen;
+  }
+
+  async reversePayment(): Promise<ReverseOutcome> {
+    return { kind: 'succeeded' };
+  }
+}

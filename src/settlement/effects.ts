@@ -1,0 +1,55 @@
+import type { Db } from 'mongodb';
+import type { settlementCalls, settlementWrites } from '../../machines/settlement.ts';
+import type { CallEffect, WriteEffect } from '../actors/actors.ts';
+import { bucketSettled, post } from '../ledger/ledger.ts';
+import { dateDueAtMs } from './calendar.ts';
+import type { SettlementDoc } from './settlement.ts';
+
+interface SettlementNeeds {
+  db: Db;
+  /** Sends `settlement.due` for each bucket of one merchant, mode and date. */
+  settle(doc: SettlementDoc): Promise<void>;
+}
+
+/** Made inside the commit: the entry, the emptied bucket and the available money, for one stripe. */
+export function settlementWriteEffects(): Record<(typeof settlementWrites)[number], WriteEffect> {
+  return {
+    settleBucket: (step) => {
+      const doc = step.doc as SettlementDoc;
+      const { date, currency } = doc.data;
+      const stripe = step.event.stripe as number;
+      const part = doc.snapshot.context.parts[String(stripe)]!;
+      return post(
+        bucketSettled(
+          {
+            mode: doc.mode,
+            currency,
+            merchantId: doc.merchantId,
+            stripe,
+            date,
+            amountTzs: step.event.amountTzs as number,
+          },
+          part,
+          { machine: 'settlement', id: doc._id, seq: doc.seq },
+          { effectiveAtMs: dateDueAtMs(date), postedAtMs: step.at },
+        ),
+      );
+    },
+  };
+}
+
+/** Made after the commit. */
+export function settlementCallEffects(
+  needs: SettlementNeeds,
+): Record<(typeof settlementCalls)[number], CallEffect> {
+  return {
+    collectBuckets: {
+      concurrency: 5,
+      patienceMs: 30_000,
+      run: async ({ doc }) => {
+        await needs.settle(doc as SettlementDoc);
+        return { event: { type: 'buckets.read' } };
+      },
+    },
+  };
+}

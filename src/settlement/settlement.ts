@@ -1,0 +1,164 @@
+import type { Db } from 'mongodb';
+import type { SettlementContext } from '../../machines/settlement.ts';
+import { type ActorDoc, type Actors, actorIndexes, type Cause, StepRaced } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import { type Bucket, dropEmptyBucket, openBuckets } from '../ledger/ledger.ts';
+import type { Log } from '../log.ts';
+import type { CollectionSpec } from '../mongo.ts';
+import type { Queues } from '../queue.ts';
+import { dateDueAtMs } from './calendar.ts';
+
+export { settlementDate } from './calendar.ts';
+
+/**
+ * Midnight in Dar es Salaam. The timer of each settlement, the scheduled job, the minute's sweep, the boot and
+ * the operator's button all run the one function `settleDue`: a scheduler alone is not safe.
+ */
+export const settlementsSpec: CollectionSpec = {
+  name: 'settlements',
+  indexes: [...actorIndexes, { key: { 'data.date': -1, _id: -1 } }],
+};
+
+export interface SettlementDoc extends ActorDoc {
+  data: { date: string; currency: string };
+  snapshot: { value: unknown; context: SettlementContext & Record<string, unknown> };
+}
+
+const midnightQueue = 'settlement';
+/** A payment that commits in the very moment changes the bucket: read again, this often. */
+const maxRaces = 50;
+
+interface SettlementsOptions {
+  db: Db;
+  actors: Actors;
+  clock: Clock;
+  log: Log;
+}
+
+/** What a run did: settlements that were made, buckets that were settled, whole shillings. */
+export interface RunReport {
+  made: number;
+  settled: number;
+  amountTzs: number;
+}
+
+export class Settlements {
+  readonly #options: SettlementsOptions;
+
+  constructor(options: SettlementsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes a settlement for each new bucket and settles every bucket that is due at `asOfMs`. Safe to run from
+   * many processes, at any time and as often as one likes.
+   */
+  async settleDue(asOfMs: number, cause: Cause): Promise<RunReport> {
+    const report: RunReport = { made: 0, settled: 0, amountTzs: 0 };
+    const known = new Set<string>();
+    for await (const bucket of openBuckets(this.#options.db)) {
+      const id = settlementId(bucket);
+      if (!known.has(id)) {
+        known.add(id);
+        if (await this.#make(bucket, cause)) report.made += 1;
+      }
+      if (dateDueAtMs(bucket.date) > asOfMs) continue;
+      const amountTzs = await this.#settle(bucket, asOfMs, cause);
+      if (amountTzs === 0) continue;
+      report.settled += 1;
+      report.amountTzs += amountTzs;
+    }
+    return report;
+  }
+
+  /** Settles the buckets of one settlement (its own timer's call). */
+  async settle(doc: SettlementDoc): Promise<void> {
+    const { db, clock } = this.#options;
+    const { merchantId, mode, data } = doc;
+    for await (const bucket of openBuckets(db, { merchantId, mode, date: data.date })) {
+      await this.#settle(bucket, clock.now(), { kind: 'timer', id: doc._id });
+    }
+  }
+
+  /** The job scheduler at 00:00 Africa/Dar_es_Salaam, and a worker for it. It only wakes `settleDue`. */
+  async start(queues: Queues): Promise<void> {
+    const { clock, log } = this.#options;
+    queues.work(midnightQueue, 1, async () => {
+      await this.settleDue(clock.now(), { kind: 'timer', id: 'midnight' });
+    });
+    await this.schedule(queues).catch((error) =>
+      log.debug({ error: String(error) }, 'midnight left to the sweep'),
+    );
+  }
+
+  /** Sets the schedule (again: an emptied Redis forgets it for good). */
+  async schedule(queues: Queues): Promise<void> {
+    if (!queues.ready) return;
+    await queues
+      .queue(midnightQueue)
+      .upsertJobScheduler(
+        'midnight',
+        { pattern: '0 0 * * *', tz: 'Africa/Dar_es_Salaam' },
+        { name: midnightQueue },
+      );
+  }
+
+  /** True when the settlement is new. */
+  async #make(bucket: Bucket, cause: Cause): Promise<boolean> {
+    const { db, actors, clock } = this.#options;
+    const id = settlementId(bucket);
+    const exists = await db
+      .collection<SettlementDoc>(settlementsSpec.name)
+      .findOne({ _id: id }, { projection: { _id: 1 } });
+    if (exists) return false;
+    const { merchantId, mode, date, currency } = bucket;
+    const input = { at: clock.now(), dueAtMs: dateDueAtMs(date) };
+    try {
+      await actors.create(
+        { machine: 'settlement', id, input, merchantId, mode, data: { date, currency } },
+        { stepId: `${id}.made`, cause },
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof StepRaced) return false; // another process made it
+      throw error;
+    }
+  }
+
+  /** Moves one bucket; returns what was moved, 0 when it was held, empty or settled by somebody else. */
+  async #settle(bucket: Bucket, at: number, cause: Cause): Promise<number> {
+    const { actors } = this.#options;
+    let current: Bucket | undefined = bucket;
+    for (let race = 0; race < maxRaces && current; race += 1) {
+      const { stripe, amountTzs } = current;
+      try {
+        if (amountTzs === 0) {
+          await actors.commit(dropEmptyBucket(current));
+          return 0;
+        }
+        const result = await actors.send(
+          { machine: 'settlement', id: settlementId(bucket) },
+          { type: 'settlement.due', at, stripe, amountTzs },
+          { stepId: `${settlementId(bucket)}.${stripe}.${at}.${race}`, cause },
+        );
+        return result.outcome === 'stepped' ? amountTzs : 0;
+      } catch (error) {
+        if (!(error instanceof StepRaced)) throw error;
+        current = await this.#reread(bucket);
+      }
+    }
+    return 0;
+  }
+
+  async #reread({ merchantId, mode, date, stripe }: Bucket): Promise<Bucket | undefined> {
+    for await (const bucket of openBuckets(this.#options.db, { merchantId, mode, date })) {
+      if (bucket.stripe === stripe) return bucket;
+    }
+    return undefined;
+  }
+}
+
+/** One settlement per merchant, mode and date. */
+function settlementId({ mode, merchantId, date }: Bucket): string {
+  return `stl.${mode}.${merchantId}.${date}`;
+}

@@ -1,0 +1,198 @@
+import type { Db } from 'mongodb';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { EndpointContext } from '../../machines/endpoint.ts';
+import { type ActorDoc, actorIndexes, type NewActor } from '../actors/actors.ts';
+import { BatchReader } from '../batch.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { EventType } from '../events/events.ts';
+import { newId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { CollectionSpec, Doc } from '../mongo.ts';
+import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
+
+export { checkUrl, hostOf, resolvePublic } from './gate.ts';
+export { WebhookPoster } from './post.ts';
+
+/** Telling merchants: endpoints, and the deliveries of events to them (interface.md §6). */
+
+/** A signing secret as stored: sealed with SECRETS_KEY, bound to its endpoint. */
+export interface SealedSecret {
+  sealed: string;
+  createdAt: Date;
+  /** Set by a rotation: until then both secrets sign. */
+  expiresAt?: Date;
+}
+
+export interface EndpointDoc extends ActorDoc {
+  data: {
+    url: string;
+    description?: string;
+    /** Absent: every type. */
+    eventTypes?: EventType[];
+    /** Newest first. */
+    secrets: SealedSecret[];
+    createdBy: string;
+    createdAt: Date;
+  };
+  snapshot: { value: unknown; context: EndpointContext & Record<string, unknown> };
+}
+
+export interface DeliveryDoc extends ActorDoc {
+  data: { eventId: string; endpointId: string; type: string };
+  snapshot: { value: unknown; context: DeliveryContext & Record<string, unknown> };
+}
+
+/** One attempt, kept as it was (`_id` is `<delivery>/<number>`). */
+export interface AttemptDoc extends Doc {
+  deliveryId: string;
+  endpointId: string;
+  number: number;
+  at: Date;
+  durationMs: number;
+  ok: boolean;
+  status?: number;
+  reason?: string;
+  /** The first 2 KiB of the answer. */
+  excerpt?: string;
+}
+
+export const endpointsSpec: CollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
+
+export const deliveriesSpec: CollectionSpec = {
+  name: 'deliveries',
+  indexes: [
+    { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
+    { key: { 'data.endpointId': 1, state: 1, _id: 1 } },
+    { key: { 'data.eventId': 1 } },
+    { key: { state: 1, _id: -1 } },
+    { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
+  ],
+};
+
+export const attemptsSpec: CollectionSpec = { name: 'attempts' };
+
+interface WebhooksOptions {
+  db: Db;
+  clock: Clock;
+  config: Config;
+}
+
+export class Webhooks {
+  readonly #options: WebhooksOptions;
+  readonly #key: Buffer;
+  readonly #byMerchant: BatchReader<EndpointDoc[]>;
+
+  constructor(options: WebhooksOptions) {
+    this.#options = options;
+    this.#key = Buffer.from(options.config.secretsKey, 'base64');
+    this.#byMerchant = new BatchReader(async (owners) => {
+      const found = await this.#endpoints
+        .find({
+          merchantId: { $in: [...new Set(owners.map((owner) => owner.split('.')[0]!))] },
+          state: { $ne: 'deleted' },
+        })
+        .toArray();
+      const byOwner = new Map<string, EndpointDoc[]>();
+      for (const endpoint of found) {
+        const owner = `${endpoint.merchantId}.${endpoint.mode}`;
+        byOwner.set(owner, [...(byOwner.get(owner) ?? []), endpoint]);
+      }
+      return byOwner;
+    });
+  }
+
+  /** A new endpoint to be created, and its signing secret, which nobody can read again. */
+  newEndpoint(input: {
+    merchantId: string;
+    mode: 'live' | 'test';
+    url: string;
+    description?: string;
+    eventTypes?: EventType[];
+    by: string;
+  }): { actor: NewActor; secret: string } {
+    const { clock, config } = this.#options;
+    const at = clock.now();
+    const id = newId('we', at);
+    const { secret, stored } = this.newSecret(id);
+    const { merchantId, mode, url, description, eventTypes, by } = input;
+    const data: EndpointDoc['data'] = {
+      url,
+      ...(description === undefined ? {} : { description }),
+      ...(eventTypes === undefined ? {} : { eventTypes }),
+      secrets: [stored],
+      createdBy: by,
+      createdAt: new Date(at),
+    };
+    const { disableAfterMs, autoProbe } = config.webhooks;
+    return {
+      actor: { machine: 'endpoint', id, input: { at, disableAfterMs, autoProbe }, merchantId, mode, data },
+      secret,
+    };
+  }
+
+  newSecret(endpointId: string): { secret: string; stored: SealedSecret } {
+    const secret = newSigningSecret();
+    const sealed = sealSecret(secret, this.#key, endpointId);
+    return { secret, stored: { sealed, createdAt: new Date(this.#options.clock.now()) } };
+  }
+
+  /** The secrets that sign now, newest first. */
+  signingSecrets(endpoint: EndpointDoc): string[] {
+    const now = this.#options.clock.now();
+    return endpoint.data.secrets
+      .filter(({ expiresAt }) => !expiresAt || expiresAt.getTime() > now)
+      .map(({ sealed }) => openSecret(sealed, this.#key, endpoint._id));
+  }
+
+  /** One new delivery for each endpoint of the merchant and mode that wants this type of event. */
+  async deliveriesOf(event: {
+    id: string;
+    type: EventType;
+    merchantId: string;
+    mode: 'live' | 'test';
+    atMs: number;
+  }): Promise<NewActor[]> {
+    const { id: eventId, type, merchantId, mode, atMs } = event;
+    const endpoints = (await this.#byMerchant.read(`${merchantId}.${mode}`)) ?? [];
+    return endpoints
+      .filter(({ data }) => !data.eventTypes || data.eventTypes.includes(type))
+      .map((endpoint) =>
+        this.newDelivery({ eventId, endpointId: endpoint._id, type, merchantId, mode, atMs }),
+      );
+  }
+
+  newDelivery(of: {
+    eventId: string;
+    endpointId: string;
+    type: string;
+    merchantId: string;
+    mode: 'live' | 'test';
+    atMs: number;
+  }): NewActor {
+    const { eventId, endpointId, type, merchantId, mode, atMs } = of;
+    const delaysMs = [...this.#options.config.webhooks.retryDelaysMs];
+    return {
+      machine: 'delivery',
+      id: newId('dlv', atMs),
+      input: { at: atMs, delaysMs, holdMs: limits.webhookHeldForMs },
+      merchantId,
+      mode,
+      data: { eventId, endpointId, type },
+    };
+  }
+
+  /** How many endpoints a merchant has in a mode. */
+  async count(merchantId: string, mode: 'live' | 'test'): Promise<number> {
+    return this.#endpoints.countDocuments({ merchantId, mode, state: { $ne: 'deleted' } });
+  }
+
+  get #endpoints() {
+    return this.#options.db.collection<EndpointDoc>(endpointsSpec.name);
+  }
+}
+
+/** `disabled.automatic.probing` → `disabled`. */
+export function endpointStatus(state: string): string {
+  return state.split('.', 1)[0]!;
+}
