@@ -1,9 +1,21 @@
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import {
+  durationMs,
+  formats,
+  listOf,
+  nearestSetting,
+  type Setting,
+  type SettingName,
+  type Settings,
+  settingEntries,
+  settings,
+  vocabulary,
+} from './settings.ts';
 
-/**
- * Environment → frozen Config. Nothing else in the service reads the environment.
- */
+/** Environment → frozen Config. Nothing else reads the environment. The settings themselves are in settings.ts. */
 export interface Config {
   role: 'all' | 'api' | 'worker';
   /** Merchants' listener. 0 lets the system choose a free port. */
@@ -57,6 +69,312 @@ export interface Config {
     /** Every duration of the test rail is divided by this, so that tests need not wait. */
     speed: number;
   };
+  /** The live rail of M-Pesa Tanzania; absent: live mode answers `channel_unavailable`. */
+  mpesa: MpesaConfig | undefined;
+  /** Operators' alerts are posted here too. */
+  alertWebhookUrl: string | undefined;
+  /** Tests only: the named point at which the process kills itself. */
+  failpoint: string | undefined;
+}
+
+export interface MpesaConfig {
+  baseUrl: string;
+  apiKey: string;
+  publicKey: string;
+  serviceProviderCode: string;
+  origin: string;
+  isSynchronous: boolean;
+  callbackSecret: string | undefined;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Everything that is wrong with the environment, all at once. The service then exits with 78 (EX_CONFIG). */
+export class ConfigError extends Error {
+  /** One sentence per fault, saying what to do. Never holds a secret. */
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`${faults.length === 1 ? 'One setting needs' : `${faults.length} settings need`} correction:
+${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+/**
+ * Reads and checks the whole environment. Without MONGODB_URI the three secrets may be absent, and are `''` until
+ * `completeConfig` fills in those kept with the embedded data.
+ *
+ * @throws ConfigError with every fault found
+ */
+export function loadConfig(env: Env = process.env): Config {
+  const faults: Fault[] = [...unknownNames(env)];
+  const values = readValues(env, faults);
+  if (!validate(values)) faults.push(...validate.errors!.map((error) => schemaFault(error)));
+  const wrong = new Set(faults.map((fault) => fault.name));
+  const checked = values as Settings;
+  for (const rule of rules) {
+    const broken = rule.of.some((name) => wrong.has(name)) ? undefined : rule.broken(checked);
+    if (broken) faults.push({ name: rule.of[0]!, text: broken });
+  }
+  if (faults.length > 0) throw new ConfigError(faults.map((fault) => `${fault.name}: ${fault.text}`));
+  return deepFreeze(toConfig(checked));
+}
+
+/** What embedded/ finds or makes where the environment names nothing. */
+export type EmbeddedPart = Partial<
+  Pick<Config, 'mongodbUri' | 'redisUrl' | 'operatorToken' | 'keyHashSecret' | 'secretsKey'>
+>;
+
+/** The config with what it lacks taken from `part`. What the environment says always wins. */
+export function completeConfig(config: Config, part: EmbeddedPart): Config {
+  return deepFreeze({
+    ...config,
+    mongodbUri: config.mongodbUri ?? part.mongodbUri,
+    redisUrl: config.redisUrl ?? part.redisUrl,
+    operatorToken: config.operatorToken || (part.operatorToken ?? ''),
+    keyHashSecret: config.keyHashSecret || (part.keyHashSecret ?? ''),
+    secretsKey: config.secretsKey || (part.secretsKey ?? ''),
+  });
+}
+
+interface Fault {
+  name: string;
+  text: string;
+}
+
+/** What no schema says: settings that depend on each other. Checked only where each is right by itself. */
+const rules: { of: SettingName[]; broken: (is: Settings) => string | undefined }[] = [
+  ...(['OPERATOR_TOKEN', 'KEY_HASH_SECRET', 'SECRETS_KEY'] as const).map((name) => ({
+    of: [name, 'MONGODB_URI'] as SettingName[],
+    broken: (is: Settings) =>
+      is.MONGODB_URI && !is[name] ? `is required with MONGODB_URI. Set it, or ${name}_FILE.` : undefined,
+  })),
+  ...(['MONGODB_URI', 'REDIS_URL'] as const).map((name) => ({
+    of: [name, 'ROLE'] as SettingName[],
+    broken: (is: Settings) =>
+      is.ROLE !== 'all' && !is[name]
+        ? `is required with ROLE=${is.ROLE}: processes that share the work share the stores.`
+        : undefined,
+  })),
+  {
+    of: ['AMOUNT_MIN', 'AMOUNT_MAX'],
+    broken: (is) =>
+      is.AMOUNT_MIN > is.AMOUNT_MAX
+        ? `is ${is.AMOUNT_MIN}, above AMOUNT_MAX (${is.AMOUNT_MAX}). Lower it or raise AMOUNT_MAX.`
+        : undefined,
+  },
+  {
+    of: ['SIMULATOR_DELAY'],
+    broken: (is) => {
+      const [min, max] = rangeMs(is.SIMULATOR_DELAY);
+      return min > max ? 'begins above its end. Write the shorter duration first.' : undefined;
+    },
+  },
+  {
+    of: ['ADMIN_PORT', 'PORT'],
+    broken: (is) =>
+      is.PORT !== 0 && is.PORT === is.ADMIN_PORT ? 'is the same as PORT. Choose another one.' : undefined,
+  },
+  {
+    of: ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION', 'NODE_ENV'],
+    broken: (is) =>
+      isProduction(is) && is.WEBHOOK_ALLOW_CIDRS && !is.WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION
+        ? 'opens private addresses to webhooks in production. Leave it out, or confirm it with ' +
+          'WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION=true.'
+        : undefined,
+  },
+  {
+    of: ['FAILPOINT', 'NODE_ENV'],
+    broken: (is) => (isProduction(is) && is.FAILPOINT ? 'is for tests only. Leave it out.' : undefined),
+  },
+  ...(['MPESA_BASE_URL', 'MPESA_API_KEY', 'MPESA_PUBLIC_KEY', 'MPESA_SERVICE_PROVIDER_CODE'] as const).map(
+    (name, _index, four) => ({
+      of: [name, ...four] as SettingName[],
+      broken: (is: Settings) =>
+        !is[name] && four.some((other) => is[other])
+          ? 'is missing beside the other settings of M-Pesa. Set it, or none of them.'
+          : undefined,
+    }),
+  ),
+  {
+    of: ['MPESA_CALLBACK_SECRET', 'MPESA_SYNCHRONOUS'],
+    broken: (is) =>
+      !is.MPESA_SYNCHRONOUS && !is.MPESA_CALLBACK_SECRET
+        ? 'is required with MPESA_SYNCHRONOUS=false, which relies on callbacks.'
+        : undefined,
+  },
+];
+
+function isProduction(is: Settings): boolean {
+  return is.NODE_ENV === 'production';
+}
+
+const schemaOf: ReadonlyMap<string, Setting> = new Map(settingEntries);
+const validate = compile();
+
+function compile() {
+  // the environment holds only strings: numbers and booleans are read from them, defaults filled in
+  const ajv = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, verbose: true });
+  for (const word of vocabulary) ajv.addKeyword(word);
+  for (const [name, format] of Object.entries(formats)) ajv.addFormat(name, format.is);
+  // What is no duration at all is the format's fault, not the bound's.
+  const within = (text: string, fits: (ms: number) => boolean) =>
+    text.split(/,|\.\./).every((part) => fits(durationMs(part.trim()) ?? Number.NaN));
+  ajv.addKeyword({
+    keyword: 'atLeast',
+    type: 'string',
+    validate: (least: string, text: string) => within(text, (ms) => !(ms < durationMs(least)!)),
+  });
+  ajv.addKeyword({
+    keyword: 'atMost',
+    type: 'string',
+    validate: (most: string, text: string) => within(text, (ms) => !(ms > durationMs(most)!)),
+  });
+  return ajv.compile<Settings>(settings);
+}
+
+function schemaFault(error: ErrorObject): Fault {
+  const name = error.instancePath.slice(1);
+  const setting = schemaOf.get(name)!;
+  const given = setting.secret ? '' : `, not ${JSON.stringify(error.data)}`;
+  return { name, text: `must be ${wanted(error, setting)}${given}.` };
+}
+
+function wanted({ keyword, schema }: ErrorObject, setting: Setting): string {
+  switch (keyword) {
+    case 'type':
+      return { boolean: 'true or false', integer: 'a whole number' }[schema as string] ?? 'a number';
+    case 'enum':
+      return `one of ${(schema as string[]).join(', ')}`;
+    case 'format':
+      return formats[setting.format!].wants;
+    case 'pattern':
+      return setting.wants!;
+    case 'minLength':
+      return `at least ${schema} characters long`;
+    case 'atLeast':
+    case 'minimum':
+      return `at least ${schema}`;
+    case 'atMost':
+    case 'maximum':
+      return `at most ${schema}`;
+    default: // exclusiveMinimum
+      return `more than ${schema}`;
+  }
+}
+
+/** Our settings as the environment gives them. Empty is absent: compose files write `NAME=` for "not set". */
+function readValues(env: Env, faults: Fault[]): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of settingEntries) {
+    const direct = env[name]?.trim();
+    const file = setting.secret ? env[`${name}_FILE`]?.trim() : undefined;
+    if (direct && file) faults.push({ name, text: `is set twice. Keep ${name} or ${name}_FILE, not both.` });
+    const value = direct || (file && readSecret(name, file, faults));
+    if (value) values[name] = value;
+  }
+  return values;
+}
+
+function readSecret(name: string, file: string, faults: Fault[]): string | undefined {
+  try {
+    const value = readFileSync(file, 'utf8').trim();
+    if (!value) faults.push({ name, text: `is empty in ${file}. Write the secret into that file.` });
+    return value;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    faults.push({
+      name,
+      text: `cannot be read from ${file} (${code}). Correct ${name}_FILE or the file's rights.`,
+    });
+    return undefined;
+  }
+}
+
+const ownPrefixes = /^(WEBHOOK|SETTLEMENT|FEE|AMOUNT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
+
+/** Kubernetes and old Docker links set such names for every service that is called, say, "kusanya". */
+const setByPlatforms = /_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$/;
+
+function unknownNames(env: Env): Fault[] {
+  const unknown = Object.keys(env).filter((name) => {
+    const setting = schemaOf.get(name) ?? schemaOf.get(name.replace(/_FILE$/, ''));
+    const isKnown = schemaOf.has(name) || setting?.secret;
+    return ownPrefixes.test(name) && !isKnown && !setByPlatforms.test(name);
+  });
+  return unknown.map((name) => {
+    const nearest = nearestSetting(name);
+    const advice = nearest ? `Did you mean ${nearest}?` : 'Take it out; .env.example has them all.';
+    return { name, text: `is no setting. ${advice}` };
+  });
+}
+
+function toConfig(is: Settings): Config {
+  const [delayMinMs, delayMaxMs] = rangeMs(is.SIMULATOR_DELAY);
+  return {
+    role: is.ROLE,
+    port: is.PORT,
+    host: is.HOST,
+    adminPort: is.ADMIN_PORT,
+    adminHost: is.ADMIN_HOST,
+    publicBaseUrl: is.PUBLIC_BASE_URL?.replace(/\/+$/, ''),
+    mongodbUri: is.MONGODB_URI,
+    redisUrl: is.REDIS_URL,
+    mongodbDatabase: is.MONGODB_DATABASE,
+    redisPrefix: is.REDIS_PREFIX,
+    dataDir: is.DATA_DIR,
+    operatorToken: is.OPERATOR_TOKEN ?? '',
+    keyHashSecret: is.KEY_HASH_SECRET ?? '',
+    secretsKey: is.SECRETS_KEY ?? '',
+    logLevel: is.LOG_LEVEL,
+    amountMinTzs: is.AMOUNT_MIN,
+    amountMaxTzs: is.AMOUNT_MAX,
+    feeBps: is.FEE_BPS,
+    feeFixedTzs: is.FEE_FIXED,
+    rateLimitPerSecond: is.RATE_LIMIT_PER_SECOND,
+    rateLimitBurst: is.RATE_LIMIT_BURST,
+    settlementDelayDays: is.SETTLEMENT_DELAY_DAYS,
+    sweepIntervalMs: durationMs(is.SWEEP_INTERVAL)!,
+    webhooks: {
+      retryDelaysMs: listOf(is.WEBHOOK_RETRY_DELAYS).map((delay) => durationMs(delay)!),
+      timeoutMs: durationMs(is.WEBHOOK_TIMEOUT)!,
+      disableAfterMs: durationMs(is.WEBHOOK_DISABLE_AFTER)!,
+      autoProbe: is.WEBHOOK_AUTO_PROBE,
+      allowCidrs: listOf(is.WEBHOOK_ALLOW_CIDRS),
+      dnsServers: listOf(is.WEBHOOK_DNS_SERVERS),
+      dnsCanary: is.DNS_CANARY,
+      retryJitter: is.WEBHOOK_RETRY_JITTER,
+    },
+    simulator: { delayMinMs, delayMaxMs, speed: is.SIMULATOR_SPEED },
+    mpesa: mpesaOf(is),
+    alertWebhookUrl: is.ALERT_WEBHOOK_URL,
+    failpoint: is.FAILPOINT,
+  };
+}
+
+function mpesaOf(is: Settings): MpesaConfig | undefined {
+  if (!is.MPESA_BASE_URL) return undefined;
+  return {
+    baseUrl: is.MPESA_BASE_URL.replace(/\/+$/, ''),
+    apiKey: is.MPESA_API_KEY!,
+    publicKey: is.MPESA_PUBLIC_KEY!,
+    serviceProviderCode: is.MPESA_SERVICE_PROVIDER_CODE!,
+    origin: is.MPESA_ORIGIN,
+    isSynchronous: is.MPESA_SYNCHRONOUS,
+    callbackSecret: is.MPESA_CALLBACK_SECRET,
+  };
+}
+
+function rangeMs(text: string): [min: number, max: number] {
+  const [min, max] = text.split('..').map((part) => durationMs(part.trim())!);
+  return [min!, max!];
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
+  return Object.freeze(value);
 }
 
 /** What the embedded servers need to know of the machine (embedded/ladder.ts). */

@@ -1,0 +1,370 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { type Static, type TSchema, Type } from 'typebox';
+import { limits } from './limits.ts';
+
+/**
+ * THE SETTINGS: every environment variable of the service with its default, bounds and description. config.ts
+ * reads them; .env.example and the README's table are printed from here.
+ */
+
+/** `72h` → 259,200,000. Undefined for anything that is not a number with one of our units. */
+export function durationMs(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  return unit ? Math.round(Number(number) * unitMs[unit as keyof typeof unitMs]) : undefined;
+}
+
+/** 259,200,000 → `3d`, with the largest unit that leaves no fraction. */
+export function durationText(ms: number): string {
+  const [unit, each] = Object.entries(unitMs).find(([, unitMs]) => ms % unitMs === 0) ?? ['ms', 1];
+  return `${ms / each}${unit}`;
+}
+
+/** `a, b` → `['a', 'b']`; empty text is an empty list. */
+export function listOf(text: string): string[] {
+  return text.split(',').flatMap((part) => part.trim() || []);
+}
+
+const unitMs = { d: limits.dayMs, h: limits.hourMs, m: limits.minuteMs, s: limits.secondMs, ms: 1 };
+
+/** Kinds of text beyond JSON Schema's: what counts as one, and how a fault asks for it. */
+export const formats = {
+  duration: { is: isDuration, wants: 'a duration such as 500ms, 10s, 1m or 72h' },
+  durations: {
+    is: (text: string) => listOf(text).length > 0 && listOf(text).every(isDuration),
+    wants: 'durations separated by commas, such as 1m,5m,30m',
+  },
+  durationRange: {
+    is: (text: string) => text.split('..').length === 2 && text.split('..').every(isDuration),
+    wants: 'two durations such as 10s..20s',
+  },
+  cidrs: {
+    is: (text: string) => listOf(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
+    wants: 'address ranges separated by commas, such as 127.0.0.0/8,10.1.0.0/16',
+  },
+  servers: {
+    is: (text: string) => listOf(text).every(isServer),
+    wants: 'addresses separated by commas, such as 10.0.0.2:53',
+  },
+  webAddress: {
+    is: (text: string) => /^https?:\/\//.test(text) && URL.canParse(text),
+    wants: 'an address that begins with https:// or http://',
+  },
+  mongodbUri: {
+    is: (text: string) => /^mongodb(\+srv)?:\/\/[^/]/.test(text),
+    wants: 'an address that begins with mongodb:// or mongodb+srv://',
+  },
+  redisUrl: {
+    is: (text: string) => /^rediss?:\/\/[^/]/.test(text) && URL.canParse(text),
+    wants: 'an address that begins with redis:// or rediss://',
+  },
+  key32: {
+    is: (text: string) => Buffer.from(text, 'base64').length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(text),
+    wants: '32 random bytes in base64; make them with: openssl rand -base64 32',
+  },
+} as const;
+
+function isDuration(text: string): boolean {
+  return durationMs(text) !== undefined;
+}
+
+function isServer(text: string): boolean {
+  const [, bracketed, plain] = /^(?:\[(.+)\]|([^:]+))(?::\d{1,5})?$/.exec(text) ?? [];
+  return isIP(bracketed ?? plain ?? text) > 0;
+}
+
+/** Our own words in the schema, declared to ajv so that it stays strict. */
+export const vocabulary = ['secret', 'section', 'wants'] as const;
+
+/** `section` heads the settings that follow; `secret`: never shown in a fault, may come from a file. */
+interface Words {
+  section?: string;
+  secret?: true;
+  /** What a fault of a pattern asks for. */
+  wants?: string;
+}
+
+function text(description: string, options: Record<string, unknown> & Words = {}) {
+  return Type.String({ description, ...options });
+}
+
+function optional(description: string, options: Record<string, unknown> & Words = {}) {
+  return Type.Optional(text(description, options));
+}
+
+function duration(description: string, defaultMs: number, options: Record<string, unknown> & Words = {}) {
+  return text(description, { format: 'duration', default: durationText(defaultMs), ...options });
+}
+
+const whole = Type.Integer;
+const maxTzs = 1_000_000_000;
+const maxPort = 65_535;
+const minSecretChars = 16;
+
+export const settings = Type.Object(
+  {
+    ROLE: Type.Enum(['all', 'api', 'worker'], {
+      section: 'Process',
+      default: 'all',
+      description:
+        'What this process does: answers requests (api), does the work behind them (worker), or both.',
+    }),
+    PORT: whole({
+      default: 3000,
+      minimum: 0,
+      maximum: maxPort,
+      description: "Port of the merchants' API. 0 takes a free one.",
+    }),
+    HOST: text("Address the merchants' API listens on.", { default: '0.0.0.0' }),
+    ADMIN_PORT: whole({
+      default: 3001,
+      minimum: 0,
+      maximum: maxPort,
+      description: 'Port of the console, the admin API and the metrics. 0 takes a free one.',
+    }),
+    ADMIN_HOST: text('Address the admin listener binds to. It is for operators: keep it off the internet.', {
+      default: '127.0.0.1',
+    }),
+    PUBLIC_BASE_URL: optional(
+      'Address under which merchants reach the API, where a proxy stands before it.',
+      {
+        format: 'webAddress',
+      },
+    ),
+    LOG_LEVEL: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      default: 'info',
+      description: 'Least severe log line that is written.',
+    }),
+    NODE_ENV: optional('`production` refuses what is meant for development.'),
+    FAILPOINT: optional('Tests only: kills the process at this named point. Refused in production.'),
+
+    MONGODB_URI: optional(
+      'MongoDB, a replica set. Without it the service finds or fetches one and runs it.',
+      {
+        section: 'Stores',
+        secret: true,
+        format: 'mongodbUri',
+      },
+    ),
+    MONGODB_DATABASE: text('Database to use when the address names none.', {
+      default: 'kusanya',
+      pattern: '^[A-Za-z0-9_-]{1,38}$',
+      wants: 'at most 38 letters, digits, _ or -',
+    }),
+    REDIS_URL: optional('Redis or Valkey with `noeviction`. Without it the service finds or fetches one.', {
+      secret: true,
+      format: 'redisUrl',
+    }),
+    REDIS_PREFIX: text('First part of every Redis key, so that installations can share a Redis.', {
+      default: 'kusanya',
+      pattern: '^[A-Za-z0-9_.{}-]{1,40}$',
+      wants: 'at most 40 letters, digits, or _ . - { }',
+    }),
+    DATA_DIR: text('Where the embedded servers keep their data, and the secrets made at the first start.', {
+      default: '.data',
+    }),
+
+    OPERATOR_TOKEN: optional('Token of the first admin, at least 16 characters. Required with MONGODB_URI.', {
+      section: 'Secrets (each also as NAME_FILE, the path of a file that holds it)',
+      secret: true,
+      minLength: minSecretChars,
+    }),
+    KEY_HASH_SECRET: optional(
+      'API keys are stored hashed with this, at least 16 characters. Never change it.',
+      {
+        secret: true,
+        minLength: minSecretChars,
+      },
+    ),
+    SECRETS_KEY: optional('Encrypts webhook secrets at rest: 32 bytes, base64 (openssl rand -base64 32).', {
+      secret: true,
+      format: 'key32',
+    }),
+
+    AMOUNT_MIN: whole({
+      section: 'Money (whole Tanzanian shillings)',
+      default: limits.amountMinTzs,
+      minimum: 1,
+      maximum: maxTzs,
+      description: 'Smallest amount of a collection.',
+    }),
+    AMOUNT_MAX: whole({
+      default: limits.amountMaxTzs,
+      minimum: 1,
+      maximum: maxTzs,
+      description: 'Largest amount of a collection.',
+    }),
+    FEE_BPS: whole({
+      default: 200,
+      minimum: 0,
+      maximum: 10_000,
+      description: 'Fee of new merchants in hundredths of a percent of the amount: 200 is 2 %.',
+    }),
+    FEE_FIXED: whole({ default: 0, minimum: 0, maximum: maxTzs, description: 'Fixed part of that fee.' }),
+    SETTLEMENT_DELAY_DAYS: whole({
+      default: limits.settlementDelayDays,
+      minimum: 0,
+      maximum: limits.settlementDelayMaxDays,
+      description: 'Days from a success to the midnight (Dar es Salaam) at which its money is settled.',
+    }),
+
+    RATE_LIMIT_PER_SECOND: whole({
+      section: 'Limits',
+      default: 100,
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Requests per second of one merchant in one mode. 0 switches the limit off.',
+    }),
+    RATE_LIMIT_BURST: whole({
+      default: 200,
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Requests that a merchant may make at once before that limit holds.',
+    }),
+    SWEEP_INTERVAL: duration('How often what Redis lost or nobody answered is looked for.', 5_000, {
+      atLeast: '10ms',
+      atMost: '10m',
+    }),
+
+    WEBHOOK_RETRY_DELAYS: text('Waits after the first, second, … failed attempt of a delivery.', {
+      section: 'Webhooks',
+      format: 'durations',
+      default: limits.webhookRetryDelaysMs.map(durationText).join(','),
+      atLeast: '1ms',
+      atMost: '7d',
+    }),
+    WEBHOOK_RETRY_JITTER: Type.Number({
+      default: 0.05,
+      minimum: 0,
+      maximum: 0.05,
+      description: 'Largest part of such a wait that is added to it at random.',
+    }),
+    WEBHOOK_TIMEOUT: duration(
+      'Time for one attempt, from the name look-up to the status line.',
+      limits.webhookTimeoutMs,
+      {
+        atLeast: '1ms',
+        atMost: '1m',
+      },
+    ),
+    WEBHOOK_DISABLE_AFTER: text('An endpoint that has failed for so long is disabled.', {
+      format: 'duration',
+      default: '72h',
+      atLeast: '1s',
+      atMost: '90d',
+    }),
+    WEBHOOK_AUTO_PROBE: Type.Boolean({
+      default: true,
+      description: 'Tries an automatically disabled endpoint now and then, and enables it when it answers.',
+    }),
+    WEBHOOK_ALLOW_CIDRS: text('Private address ranges that webhooks may go to. For development.', {
+      format: 'cidrs',
+      default: '',
+    }),
+    WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION: Type.Boolean({
+      default: false,
+      description: 'Confirms WEBHOOK_ALLOW_CIDRS where NODE_ENV is production.',
+    }),
+    WEBHOOK_DNS_SERVERS: text("DNS servers to ask instead of the system's.", {
+      format: 'servers',
+      default: '',
+    }),
+    DNS_CANARY: optional(
+      'A name that always resolves. While it does not, DNS failures are not held against endpoints.',
+    ),
+    ALERT_WEBHOOK_URL: optional('Alerts for operators are also posted here.', {
+      secret: true,
+      format: 'webAddress',
+    }),
+
+    SIMULATOR_DELAY: text("How long the test rail's customer takes to answer.", {
+      section: 'Test mode',
+      format: 'durationRange',
+      default: '10s..20s',
+      atMost: '10m',
+    }),
+    SIMULATOR_SPEED: Type.Number({
+      default: 1,
+      exclusiveMinimum: 0,
+      maximum: 100_000,
+      description: "The test rail's durations are divided by this.",
+    }),
+
+    MPESA_BASE_URL: optional(
+      'Address of the M-Pesa OpenAPI. Without these four, live mode answers channel_unavailable.',
+      {
+        section: 'M-Pesa Tanzania (live mode)',
+        format: 'webAddress',
+      },
+    ),
+    MPESA_API_KEY: optional('API key of the application.', { secret: true }),
+    MPESA_PUBLIC_KEY: optional("M-Pesa's public key, base64 without header lines."),
+    MPESA_SERVICE_PROVIDER_CODE: optional('Short code that collects the money.'),
+    MPESA_ORIGIN: text('Origin header of the calls, as registered with M-Pesa.', { default: '*' }),
+    MPESA_SYNCHRONOUS: Type.Boolean({
+      default: true,
+      description:
+        'True where the call stays open until the customer answered, false where a callback follows.',
+    }),
+    MPESA_CALLBACK_SECRET: optional("Last part of the callback's address, at least 16 characters.", {
+      secret: true,
+      minLength: minSecretChars,
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** The settings as ajv leaves them: numbers and booleans are such, durations and lists still text. */
+export type Settings = Static<typeof settings>;
+export type SettingName = keyof Settings;
+
+/** One setting's schema with our own words. */
+export type Setting = TSchema &
+  Words & { description: string; default?: string | number | boolean; format?: keyof typeof formats };
+
+/** Every setting in order, `[name, schema]`. */
+export const settingEntries = Object.entries(settings.properties) as unknown as [SettingName, Setting][];
+
+/** The whole of `.env.example`. Everything is commented out: a copy of it changes nothing. */
+export function renderEnvExample(): string {
+  const lines = [
+    '# Every setting with its default, printed from src/settings.ts. Copy to .env and uncomment what you change;',
+    '# docker compose reads .env by itself, and so does: node --env-file=.env --import=tsx src/main.ts',
+  ];
+  for (const [name, setting] of settingEntries) {
+    if (setting.section) lines.push('', `# ---- ${setting.section}`);
+    lines.push('', `# ${setting.description}`, `# ${name}=${setting.default ?? ''}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** The README's table of settings, in Markdown. */
+export function renderSettingsTable(): string {
+  const rows = settingEntries.map(([name, setting]) => {
+    const given = setting.default === undefined || setting.default === '' ? '' : `\`${setting.default}\``;
+    return `| \`${name}\` | ${given} | ${setting.description} |`;
+  });
+  return ['| setting | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** The setting that a misspelt name most likely means; undefined when none is near. */
+export function nearestSetting(name: string): string | undefined {
+  const meant = name.replace(/_FILE$/, ''); // only secrets may come from files
+  const [nearest] = settingEntries
+    .map(([known]) => ({ known, distance: edits(meant, known) }))
+    .sort((a, b) => a.distance - b.distance);
+  return nearest!.distance <= Math.ceil(name.length / 3) ? nearest!.known : undefined;
+}
+
+/** How many letters must be added, taken away or changed to make `b` of `a` (Levenshtein). */
+function edits(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j++) {
+      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (letter === b[j] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
