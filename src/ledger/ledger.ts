@@ -263,18 +263,16 @@ export async function* openBuckets(
   only: { merchantId?: string; mode?: Mode; date?: string; dueBy?: string } = {},
 ): AsyncGenerator<Bucket> {
   const { merchantId, mode, date, dueBy } = only;
-  const buckets = db
-    .collection(balancesSpec.name)
-    .aggregate<Bucket>([
-      { $match: { ...(merchantId && { merchantId }), ...(mode && { mode }) } },
-      {
-        $project: { mode: 1, currency: 1, merchantId: 1, stripe: 1, bucket: { $objectToArray: '$pending' } },
-      },
-      { $unwind: '$bucket' },
-      { $match: { 'bucket.k': { ...(date && { $eq: date }), $lte: dueBy ?? '9999' } } },
-      { $set: { date: '$bucket.k', amountTzs: '$bucket.v' } },
-      { $unset: ['_id', 'bucket'] },
-    ]);
+  const buckets = db.collection(balancesSpec.name).aggregate<Bucket>([
+    { $match: { ...(merchantId && { merchantId }), ...(mode && { mode }) } },
+    {
+      $project: { mode: 1, currency: 1, merchantId: 1, stripe: 1, bucket: { $objectToArray: '$pending' } },
+    },
+    { $unwind: '$bucket' },
+    { $match: { 'bucket.k': { ...(date && { $eq: date }), $lte: dueBy ?? '9999' } } },
+    { $set: { date: '$bucket.k', amountTzs: '$bucket.v' } },
+    { $unset: ['_id', 'bucket'] },
+  ]);
   for await (const bucket of buckets) yield bucket;
 }
 

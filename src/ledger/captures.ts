@@ -1,0 +1,209 @@
+import type { Db } from 'mongodb';
+import { snapshotRead } from '../mongo.ts';
+import type { Breach } from './auditor.ts';
+import { type EntryType, type Mode, parseAccount } from './postings.ts';
+
+/**
+ * The auditor's look at collections: what the journal and the events say about a collection must be what the
+ * collection says about itself. All three change in one commit, so they are read in one snapshot.
+ */
+
+type CollectionRow = {
+  _id: string;
+  merchantId: string;
+  mode: Mode;
+  status: string;
+  state: string;
+  data: { amountTzs: number; feeTzs: number; currency: string };
+  snapshot: { context: { late?: boolean } };
+};
+type EntryRow = {
+  _id: string;
+  mode: Mode;
+  currency: string;
+  merchantId: string;
+  type: EntryType;
+  lines: { account: string; debit: number; credit: number }[];
+  source: { id: string };
+};
+type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; merchantId: string };
+
+/** Everything about one collection; any part may be missing. */
+type Case = { id: string; collection?: CollectionRow; entries: EntryRow[]; events: EventRow[] };
+
+type Ids = { $in: string[] } | { $gt: string; $lte?: string };
+
+/**
+ * Every collection, every entry and event about one, in chunks of `size` in the order of ids, so that memory
+ * stays bounded and an entry or event about no collection is met too. Counts what it saw.
+ */
+export async function* checkAllCollections(
+  db: Db,
+  checked: { collections: number },
+  size = 1_000,
+): AsyncGenerator<Breach> {
+  for (let after = ''; ; ) {
+    const ids = await db
+      .collection<{ _id: string }>('collections')
+      .find({ _id: { $gt: after } }, { projection: { _id: 1 } })
+      .sort({ _id: 1 })
+      .limit(size)
+      .toArray();
+    const last = ids.length < size ? undefined : ids.at(-1)!._id;
+    const range = last === undefined ? { $gt: after } : { $gt: after, $lte: last };
+    yield* checkCollections(db, range, checked);
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+/** The collections with these ids, or in this range of ids. */
+export async function* checkCollections(
+  db: Db,
+  ids: Ids,
+  checked: { collections: number },
+): AsyncGenerator<Breach> {
+  for (const each of await readCases(db, ids)) {
+    checked.collections++;
+    yield* faultsOf(each);
+  }
+}
+
+async function readCases(db: Db, ids: Ids): Promise<Case[]> {
+  const cases = new Map<string, Case>();
+  const caseOf = (id: string) => {
+    const known = cases.get(id) ?? { id, entries: [], events: [] };
+    cases.set(id, known);
+    return known;
+  };
+  await snapshotRead(db.client, async (session) => {
+    const fields = { merchantId: 1, mode: 1, status: 1, state: 1, data: 1, 'snapshot.context.late': 1 };
+    const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, { session });
+    for await (const row of collections.project<CollectionRow>(fields)) caseOf(row._id).collection = row;
+    const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
+    const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, { session });
+    for await (const row of entries) caseOf(row.source.id).entries.push(row);
+    const named = { collectionId: 1, type: 1, mode: 1, merchantId: 1 };
+    const events = db.collection<EventRow>('events').find({ collectionId: ids }, { session });
+    for await (const row of events.project<EventRow>(named)) caseOf(row.collectionId).events.push(row);
+  });
+  return [...cases.values()];
+}
+
+function* faultsOf({ id: collectionId, collection, entries, events }: Case): Generator<Breach> {
+  if (!collection) {
+    for (const { _id: entryId, mode, merchantId } of entries) {
+      yield { kind: 'capture.unfounded', mode, merchantId, collectionId, entryId };
+    }
+    for (const { _id: eventId, type, mode, merchantId } of events) {
+      yield { kind: 'event.unfounded', mode, merchantId, collectionId, type, eventId };
+    }
+    return;
+  }
+  yield* captureFaults(collection, entries);
+  yield* amountFaults(collection, entries);
+  yield* eventFaults(collection, events);
+}
+
+/** One capture, or one late receipt with its release, where the collection succeeded, and none otherwise. */
+function* captureFaults(collection: CollectionRow, entries: EntryRow[]): Generator<Breach> {
+  const { mode, merchantId, status, state } = collection;
+  const about = { mode, merchantId, collectionId: collection._id };
+  const of = (...types: EntryType[]) =>
+    entries.filter((entry) => types.includes(entry.type)).map((e) => e._id);
+  const captures = of('collection.succeeded', 'late.accepted');
+  const reversals = of('success.reversed');
+  const held = of('late.held').length;
+  const open = held - of('late.accepted', 'late.returned').length;
+  const isReversed = /(^|\.)reversed$/.test(state);
+
+  if (captures.length > 1) yield { kind: 'capture.doubled', ...about, entryIds: captures };
+  if (reversals.length > 1) yield { kind: 'capture.doubled', ...about, entryIds: reversals };
+  if (status === 'succeeded' && captures.length === 0) yield { kind: 'capture.missing', ...about, status };
+  if (status !== 'succeeded') {
+    for (const entryId of captures) yield { kind: 'capture.unfounded', ...about, entryId };
+  }
+  if (!isReversed) for (const entryId of reversals) yield { kind: 'capture.unfounded', ...about, entryId };
+  if (isReversed && reversals.length === 0) yield { kind: 'reversal.missing', ...about };
+
+  const isLatePaid = /(^|\.)latePaid(\.|$)/.test(state);
+  const isOpen = /(^|\.)latePaid\.(held|returning)$/.test(state);
+  if (open !== (isOpen ? 1 : 0) || held > 1 || (isLatePaid && held === 0)) {
+    yield { kind: 'hold.differs', ...about, state, held, open };
+  }
+}
+
+/** What each fact moves, in multiples of the collection's amount, fee and net; credits are positive. */
+type Moves = { clearing: number; owed: number; reserved: number; earned: number; suspense: number };
+const still: Moves = { clearing: 0, owed: 0, reserved: 0, earned: 0, suspense: 0 };
+const moves: Record<EntryType, Moves | undefined> = {
+  'collection.succeeded': { ...still, clearing: -1, owed: 1, earned: 1 },
+  'late.held': { ...still, clearing: -1, reserved: 1, suspense: 1 },
+  'late.accepted': { ...still, reserved: -1, suspense: -1, owed: 1, earned: 1 },
+  'late.returned': { ...still, reserved: -1, suspense: -1, clearing: 1 },
+  'success.reversed': { ...still, clearing: 1, owed: -1, earned: -1 },
+  'bucket.settled': undefined,
+};
+const purses: Record<string, keyof Moves> = {
+  provider_clearing: 'clearing',
+  merchant_pending: 'owed',
+  merchant_available: 'owed',
+  merchant_reserved: 'reserved',
+  fee_revenue: 'earned',
+  suspense: 'suspense',
+};
+
+/** Each entry about a collection is in its merchant's book and moves exactly its amount, fee and net. */
+function* amountFaults(collection: CollectionRow, entries: EntryRow[]): Generator<Breach> {
+  const { _id: collectionId, mode, merchantId, data } = collection;
+  const { amountTzs, feeTzs, currency } = data;
+  const netTzs = amountTzs - feeTzs;
+  for (const entry of entries) {
+    const found = { ...still };
+    let isElsewhere = false;
+    for (const { account, debit, credit } of entry.lines) {
+      const purse = purses[parseAccount(account).kind];
+      if (purse) found[purse] += credit - debit;
+      else isElsewhere = true;
+    }
+    const due = moves[entry.type];
+    const isSame =
+      due !== undefined &&
+      !isElsewhere &&
+      found.clearing === due.clearing * amountTzs &&
+      found.owed === due.owed * netTzs &&
+      found.reserved === due.reserved * netTzs &&
+      found.earned === due.earned * feeTzs &&
+      found.suspense === due.suspense * feeTzs;
+    const isHome = entry.mode === mode && entry.merchantId === merchantId && entry.currency === currency;
+    if (!isSame || !isHome) {
+      yield {
+        kind: 'capture.differs',
+        mode,
+        merchantId,
+        collectionId,
+        entryId: entry._id,
+        amountTzs,
+        feeTzs,
+      };
+    }
+  }
+}
+
+/** One event per final state: a late success has told its failure or expiry before, and only such a one. */
+function* eventFaults(collection: CollectionRow, events: EventRow[]): Generator<Breach> {
+  const { mode, merchantId, status } = collection;
+  const about = { mode, merchantId, collectionId: collection._id };
+  const isLate = status === 'succeeded' && collection.snapshot.context.late === true;
+  const groups = ['succeeded', 'failed', 'expired'].includes(status) ? [[`collection.${status}`]] : [];
+  if (isLate) groups.push(['collection.failed', 'collection.expired']);
+  for (const types of groups) {
+    const found = events.filter((event) => types.includes(event.type));
+    const type = found[0]?.type ?? types.join(' or ');
+    if (found.length === 0) yield { kind: 'event.missing', ...about, type };
+    if (found.length > 1) yield { kind: 'event.doubled', ...about, type, eventIds: found.map((e) => e._id) };
+  }
+  for (const { _id: eventId, type } of events) {
+    if (!groups.flat().includes(type)) yield { kind: 'event.unfounded', ...about, type, eventId };
+  }
+}

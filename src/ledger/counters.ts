@@ -1,0 +1,248 @@
+import type { Db, Document, Timestamp } from 'mongodb';
+import { snapshotRead } from '../mongo.ts';
+import type { Breach } from './auditor.ts';
+import { accountName, isMerchantKind, type Mode, parseAccount } from './postings.ts';
+
+/**
+ * The auditor's look at the counters: each must be the sum of its journal lines. Reads only, and never waits
+ * for writers: what belongs together is read in one short snapshot, while the long past, which nobody can
+ * change any more, is summed outside of it (MongoDB keeps snapshots for five minutes only).
+ */
+
+const journal = 'journal_entries';
+const balances = 'balances';
+
+/** One merchant's side of one mode's book. */
+export type MerchantBook = { merchantId: string; mode: Mode };
+
+/** One counter, and what it should be. */
+type Sum = MerchantBook & {
+  currency: string;
+  stripe: number;
+  /** `pending.2026-11-22`, `available` or `reserved`. */
+  counter: string;
+  counterTzs: number;
+  linesTzs: number;
+};
+type Sums = Map<string, Sum>;
+
+type LineSum = {
+  _id: Omit<Sum, 'counter' | 'counterTzs' | 'linesTzs'> & { account: string; bucket?: string };
+  tzs: number;
+};
+type BalanceRow = Omit<Sum, 'counter' | 'counterTzs' | 'linesTzs'> & {
+  pending?: Record<string, number>;
+  available?: number;
+  reserved?: number;
+};
+
+/** Sums of the merchants' lines of the entries that match, those that cancel out left away. */
+const lineSums = (match: Document): Document[] => [
+  { $match: match },
+  { $unwind: '$lines' },
+  { $match: { 'lines.stripe': { $exists: true } } },
+  {
+    $group: {
+      _id: {
+        mode: '$mode',
+        currency: '$currency',
+        merchantId: '$merchantId',
+        stripe: '$lines.stripe',
+        account: '$lines.account',
+        bucket: '$lines.bucket',
+      },
+      tzs: { $sum: { $subtract: ['$lines.credit', '$lines.debit'] } },
+    },
+  },
+  { $match: { tzs: { $ne: 0 } } },
+];
+
+/** Every merchant with an entry or a counter, one at a time and in order, whatever their number. */
+export async function* merchantBooks(db: Db): AsyncGenerator<MerchantBook> {
+  const nextIn = async (name: string, after: string) => {
+    const found = db
+      .collection(name)
+      .find({ merchantId: { $gt: after } })
+      .sort({ merchantId: 1 });
+    const doc = await found.project<{ merchantId: string }>({ _id: 0, merchantId: 1 }).limit(1).next();
+    return doc ? [doc.merchantId] : [];
+  };
+  for (let after = ''; ; ) {
+    const [merchantId] = [...(await nextIn(journal, after)), ...(await nextIn(balances, after))].sort();
+    if (merchantId === undefined) return;
+    yield { merchantId, mode: 'live' };
+    yield { merchantId, mode: 'test' };
+    after = merchantId;
+  }
+}
+
+/**
+ * One merchant's counters against all its lines. `settledBefore` is a moment so far back that every entry
+ * posted before it has been committed. A difference is looked at twice: an entry that took longer to commit
+ * than we assume is no breach.
+ */
+export async function* checkCounters(
+  db: Db,
+  book: MerchantBook,
+  settledBefore: Date,
+): AsyncGenerator<Breach> {
+  let found = await differences(db, book, settledBefore);
+  if (found.length > 0) found = await differences(db, book, settledBefore);
+  for (const sum of found) yield { kind: 'counter.differs', ...sum };
+}
+
+async function differences(db: Db, book: MerchantBook, settledBefore: Date): Promise<Sum[]> {
+  const sums: Sums = new Map();
+  const entries = db.collection(journal);
+  const past = lineSums({ ...book, postedAt: { $lt: settledBefore } });
+  for await (const row of entries.aggregate<LineSum>(past)) addLine(sums, row, 1);
+  await snapshotRead(db.client, async (session) => {
+    const recent = lineSums({ ...book, postedAt: { $gte: settledBefore } });
+    for await (const row of entries.aggregate<LineSum>(recent, { session })) addLine(sums, row, 1);
+    for await (const row of db.collection<BalanceRow>(balances).find(book, { session }))
+      addBalance(sums, row, 1);
+  });
+  return [...sums.values()].filter((sum) => sum.counterTzs !== sum.linesTzs);
+}
+
+/**
+ * The merchants whose counters and lines moved by different amounts between two snapshots: to be looked at in
+ * full. Costs as much as what happened since, however long the books are. Counters that moved without any
+ * entry beside them are left to the full audit. `settledBefore` as in `checkCounters`, for `since`.
+ * Throws MongoDB's SnapshotTooOld or SnapshotUnavailable when `since` is out of its reach (`isOutOfReach`).
+ */
+export async function unevenlyMoved(
+  db: Db,
+  span: { since: Timestamp; until: Timestamp; settledBefore: Date },
+): Promise<MerchantBook[]> {
+  const sums: Sums = new Map();
+  const touched = new Set<string>();
+  const pipeline = lineSums({ postedAt: { $gte: span.settledBefore } });
+  const ends = [
+    { at: span.since, sign: -1 },
+    { at: span.until, sign: 1 },
+  ];
+  for (const { at, sign } of ends) {
+    for await (const row of readAt<LineSum>(db, { aggregate: journal, pipeline, cursor: {} }, at)) {
+      addLine(sums, row, sign);
+      const { mode, currency, merchantId, stripe } = row._id;
+      touched.add(`${mode}:${currency}:${merchantId}:${stripe}`);
+    }
+  }
+  const ids = [...touched];
+  for (let from = 0; from < ids.length; from += 1_000) {
+    const find = { find: balances, filter: { _id: { $in: ids.slice(from, from + 1_000) } } };
+    for (const { at, sign } of ends) {
+      for await (const row of readAt<BalanceRow>(db, find, at)) addBalance(sums, row, sign);
+    }
+  }
+  const uneven = [...sums.values()].filter((sum) => sum.counterTzs !== sum.linesTzs);
+  const books = uneven.map(
+    ({ merchantId, mode }) => [`${mode}:${merchantId}`, { merchantId, mode }] as const,
+  );
+  return [...new Map(books).values()];
+}
+
+/** The merchants with entries posted in a window; `reservedOnly` keeps those whose held money moved. */
+export async function merchantsPosted(
+  db: Db,
+  window: { $gte: Date; $lt: Date },
+  reservedOnly: boolean,
+): Promise<MerchantBook[]> {
+  const rows = db
+    .collection(journal)
+    .aggregate<{ _id: MerchantBook }>([
+      { $match: { postedAt: window, ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }) } },
+      { $group: { _id: { merchantId: '$merchantId', mode: '$mode' } } },
+    ]);
+  return (await rows.toArray()).map((row) => row._id);
+}
+
+/**
+ * A merchant's reserved counters against the open holds: late payments whose collection rests in
+ * `latePaid.held` or `latePaid.returning` (charts.md), each with its net.
+ */
+export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook): AsyncGenerator<Breach> {
+  const totals = await snapshotRead(db.client, async (session) => {
+    const reserved = new Map<string, { reservedTzs: number; holdsTzs: number }>();
+    const of = (currency: string) => {
+      const known = reserved.get(currency) ?? { reservedTzs: 0, holdsTzs: 0 };
+      reserved.set(currency, known);
+      return known;
+    };
+    const rows = db.collection<BalanceRow>(balances).find({ merchantId, mode }, { session });
+    for await (const row of rows) of(row.currency).reservedTzs += row.reserved ?? 0;
+    of('TZS'); // held money without any counter is the worst case, not none
+    for (const [currency, total] of reserved) {
+      const account = accountName(mode, currency, 'merchant_reserved', merchantId);
+      const holds = db.collection(journal).aggregate<{ tzs: number }>(openHolds(account), { session });
+      for await (const hold of holds) total.holdsTzs += hold.tzs;
+    }
+    return reserved;
+  });
+  for (const [currency, total] of totals) {
+    if (total.reservedTzs !== total.holdsTzs) {
+      yield { kind: 'reserved.differs', merchantId, mode, currency, ...total };
+    }
+  }
+}
+
+/** Collections that the account still holds money for, and that say so themselves, with their net. */
+const openHolds = (account: string): Document[] => [
+  { $match: { 'lines.account': account, 'source.machine': 'collection' } },
+  { $unwind: '$lines' },
+  { $match: { 'lines.account': account } },
+  { $group: { _id: '$source.id', tzs: { $sum: { $subtract: ['$lines.credit', '$lines.debit'] } } } },
+  { $match: { tzs: { $ne: 0 } } },
+  { $lookup: { from: 'collections', localField: '_id', foreignField: '_id', as: 'collection' } },
+  { $unwind: '$collection' },
+  { $match: { 'collection.state': /(^|\.)latePaid\.(held|returning)$/ } },
+  { $project: { tzs: { $subtract: ['$collection.data.amountTzs', '$collection.data.feeTzs'] } } },
+];
+
+/** A moment that all processes agree on, for `readAt`. */
+export async function currentSnapshot(db: Db): Promise<Timestamp> {
+  const answer = await db.command({
+    find: balances,
+    limit: 1,
+    singleBatch: true,
+    projection: { _id: 1 },
+    readConcern: { level: 'snapshot' },
+  });
+  return (answer as { cursor: { atClusterTime: Timestamp } }).cursor.atClusterTime;
+}
+
+/** A read as of an earlier moment. The driver's own sessions can only read as of now, hence the raw command. */
+function readAt<T>(db: Db, command: Document, at: Timestamp): AsyncIterable<T> {
+  const readConcern = { level: 'snapshot', atClusterTime: at };
+  return db.runCursorCommand({ ...command, readConcern }) as unknown as AsyncIterable<T>;
+}
+
+/** MongoDB no longer (SnapshotTooOld) or not yet (SnapshotUnavailable) can read as of that moment. */
+export function isOutOfReach(error: unknown): boolean {
+  const code = (error as { code?: number }).code;
+  return code === 239 || code === 246;
+}
+
+function addLine(sums: Sums, { _id, tzs }: LineSum, sign: number): void {
+  const { kind } = parseAccount(_id.account);
+  if (!isMerchantKind(kind)) return;
+  const counter = kind === 'merchant_pending' ? `pending.${_id.bucket}` : kind.slice('merchant_'.length);
+  sumOf(sums, _id, counter).linesTzs += sign * tzs;
+}
+
+function addBalance(sums: Sums, row: BalanceRow, sign: number): void {
+  for (const [date, tzs] of Object.entries(row.pending ?? {})) {
+    sumOf(sums, row, `pending.${date}`).counterTzs += sign * tzs;
+  }
+  sumOf(sums, row, 'available').counterTzs += sign * (row.available ?? 0);
+  sumOf(sums, row, 'reserved').counterTzs += sign * (row.reserved ?? 0);
+}
+
+function sumOf(sums: Sums, row: Omit<Sum, 'counter' | 'counterTzs' | 'linesTzs'>, counter: string): Sum {
+  const { mode, currency, merchantId, stripe } = row;
+  const key = `${mode}:${currency}:${merchantId}:${stripe}:${counter}`;
+  const known = sums.get(key) ?? { mode, currency, merchantId, stripe, counter, counterTzs: 0, linesTzs: 0 };
+  sums.set(key, known);
+  return known;
+}

@@ -1,0 +1,112 @@
+import { type Db, Long, type MongoClient } from 'mongodb';
+import { type CommitOutcome, Committer } from '../../src/actors/commit.ts';
+import { newId } from '../../src/ids.ts';
+import {
+  balancesSpec,
+  collectionSucceeded,
+  entriesSpec,
+  type JournalEntry,
+  type Payment,
+  post,
+} from '../../src/ledger/ledger.ts';
+import { createLog } from '../../src/log.ts';
+import { connectMongo, int64, prepareDatabase, type Write } from '../../src/mongo.ts';
+import { freshDatabase, stores } from './stores.ts';
+
+/** Noon of 21 November 2026 in Dar es Salaam: what is captured now settles on the 22nd. */
+export const noonMs = Date.parse('2026-11-21T09:00:00.000Z');
+export const tomorrow = '2026-11-22';
+
+/** A ledger on a real MongoDB, and the least of the rooms around it that an auditor looks at. */
+export interface Books {
+  client: MongoClient;
+  db: Db;
+  commit(writes: Write[]): Promise<CommitOutcome>;
+  /** Commits and throws unless all was written. */
+  written(...writes: Write[][]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openBooks(name: string): Promise<Books> {
+  const { mongodbUri } = await stores();
+  const client = await connectMongo(mongodbUri);
+  const db = client.db(freshDatabase(name));
+  await prepareDatabase(db, [
+    entriesSpec,
+    balancesSpec,
+    { name: 'collections' },
+    { name: 'events', indexes: [{ key: { collectionId: 1 } }] },
+    { name: 'settlements' },
+  ]);
+  const committer = new Committer({ client, db, log: createLog('silent') });
+  const commit = (writes: Write[]) => committer.commit(writes);
+  const written = async (...writes: Write[][]) => {
+    const outcome = await commit(writes.flat());
+    if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome.write)}`);
+  };
+  return { client, db, commit, written, close: () => client.close() };
+}
+
+/** A second process's way of writing to the same books. */
+export function otherCommitter({ client, db }: Books): (writes: Write[]) => Promise<CommitOutcome> {
+  const committer = new Committer({ client, db, log: createLog('silent') });
+  return (writes) => committer.commit(writes);
+}
+
+export function payment(terms: Partial<Payment> = {}): Payment {
+  return {
+    mode: 'live',
+    currency: 'TZS',
+    channel: 'MPESA_TZ',
+    merchantId: 'mer_a',
+    collectionId: newId('col', noonMs),
+    amountTzs: 10_000,
+    feeTzs: 250,
+    feePlan: { id: 'fee_default', version: 1 },
+    providerReference: 'RCPT',
+    seq: 3,
+    effectiveAtMs: noonMs,
+    postedAtMs: noonMs,
+    ...terms,
+  };
+}
+
+/** A collection at rest, as the corridor stores it. */
+export function collectionWrite(of: Payment, status: string, state = status, isLate = false): Write {
+  const { amountTzs, feeTzs, currency, merchantId, mode } = of;
+  const data = { amountTzs: int64(amountTzs), feeTzs: int64(feeTzs), currency };
+  const snapshot = { value: state, context: { late: isLate } };
+  const doc = { _id: of.collectionId, merchantId, mode, status, state, data, snapshot };
+  return { op: 'insert', into: 'collections', doc, onDuplicate: 'race' };
+}
+
+export function eventWrite(of: Payment, status: string): Write {
+  const { collectionId, merchantId, mode, postedAtMs } = of;
+  const doc = { _id: newId('evt', postedAtMs), type: `collection.${status}`, collectionId, merchantId, mode };
+  return { op: 'insert', into: 'events', doc, onDuplicate: 'refuse' };
+}
+
+/** All that a successful collection leaves behind. */
+export function success(of: Payment, settlesOn: string | null = tomorrow, stripe = 1): Write[] {
+  return [
+    collectionWrite(of, 'succeeded', 'succeeded.standing'),
+    ...post(collectionSucceeded(of, { settlesOn, stripe })),
+    eventWrite(of, 'succeeded'),
+  ];
+}
+
+/** An entry past the validator, as only a fault of ours or a hand in the database could write it. */
+export async function plant(db: Db, entry: JournalEntry): Promise<void> {
+  await db.collection<JournalEntry>(entriesSpec.name).insertOne(entry, { bypassDocumentValidation: true });
+}
+
+/** Moves a counter without an entry. */
+export async function nudge(db: Db, balanceId: string, counter: string, tzs: number): Promise<void> {
+  await db
+    .collection<{ _id: string }>(balancesSpec.name)
+    .updateOne(
+      { _id: balanceId },
+      { $inc: { [counter]: Long.fromNumber(tzs) } },
+      { bypassDocumentValidation: true },
+    );
+}
