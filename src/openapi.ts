@@ -53,6 +53,7 @@ export function openApi(routes: readonly Route[], about: About): OpenApiDocument
       securitySchemes: securitySchemes(routes),
       parameters: { RequestId: requestIdParameter, IdempotencyKey: idempotencyKeyParameter },
       headers,
+      examples: errorExamples(routes),
       schemas: components.schemas,
     },
   };
@@ -182,18 +183,29 @@ function errorResponses(route: Route, components: Components): Record<string, Js
     responses[status] = {
       description: codes.map((code) => `\`${code}\`: ${errorTable[code].message}`).join('\n\n'),
       headers: answerHeaders(route, status, codes),
-      ...content(
-        components.place(ErrorBody),
-        Object.fromEntries(codes.map((code) => [code, errorExample(code)])),
-      ),
+      content: {
+        'application/json': {
+          schema: components.place(ErrorBody),
+          examples: Object.fromEntries(
+            codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+          ),
+        },
+      },
     };
   }
   return responses;
 }
 
-function errorExample(code: ErrorCode): Json {
-  const { type, message } = errorTable[code];
-  return { error: { type, code, message, request_id: 'req_01K5J8Q2R3S4T5V6W7X8Y9Z0AB' } };
+/** One example per code that some route can answer. */
+function errorExamples(routes: readonly Route[]): Record<string, Json> {
+  const codes = [...new Set(routes.flatMap(errorCodesOf))].sort();
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { type, message } = errorTable[code];
+      const error = { type, code, message, request_id: 'req_01K5J8Q2R3S4T5V6W7X8Y9Z0AB' };
+      return [code, { value: { error } }];
+    }),
+  );
 }
 
 const header = (name: string, required?: true): Json =>

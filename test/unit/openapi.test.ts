@@ -1,0 +1,116 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { type AppDeps, describe as describeRoutes, merchantRoutes } from '../../src/app.ts';
+import { errorTable } from '../../src/http/http.ts';
+
+const file = new URL('../../openapi.json', import.meta.url);
+
+/** Routes are made, never called: what they need is not needed to describe them. */
+const nothing = {} as unknown as AppDeps['collections'];
+const unused = async () => undefined as never;
+const routes = merchantRoutes({
+  config: {
+    amountMinTzs: 100,
+    amountMaxTzs: 5_000_000,
+    rateLimitPerSecond: 100,
+    rateLimitBurst: 200,
+    publicBaseUrl: undefined,
+  },
+  collections: nothing,
+  readBalance: unused,
+  readEvent: unused,
+});
+const document = describeRoutes(routes);
+
+interface OperationDoc {
+  operationId: string;
+  security: object[];
+  parameters: { name?: string; $ref?: string }[];
+  responses: Record<string, { content?: Record<string, { examples?: object }>; headers?: object }>;
+}
+const operations = Object.values(document.paths).flatMap(
+  (item) => Object.values(item) as unknown as OperationDoc[],
+);
+
+describe('the OpenAPI document', () => {
+  it('is what openapi.json holds (UPDATE=1 writes it)', () => {
+    const text = `${JSON.stringify(document, null, 2)}\n`;
+    if (process.env.UPDATE === '1') writeFileSync(file, text);
+    expect(
+      readFileSync(file, 'utf8') === text,
+      'openapi.json is out of date: run the tests with UPDATE=1',
+    ).to.equal(true);
+  });
+
+  it('names the six routes of the interface and itself', () => {
+    const named = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(named).to.have.members([
+      'post /v1/collections',
+      'get /v1/collections',
+      'get /v1/collections/{id}',
+      'get /v1/whoami',
+      'get /v1/balance',
+      'get /v1/events/{id}',
+      'get /v1/openapi.json',
+    ]);
+  });
+
+  it('has the webhooks of the three events, with their signature', () => {
+    expect(Object.keys(document.webhooks)).to.deep.equal([
+      'collection.succeeded',
+      'collection.failed',
+      'collection.expired',
+    ]);
+    for (const item of Object.values(document.webhooks)) {
+      const { parameters } = item.post as { parameters: { name: string; required: boolean }[] };
+      expect(parameters.find(({ name }) => name === 'Service-Signature')?.required).to.equal(true);
+    }
+  });
+
+  it('resolves every reference', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
+      ([, path]) => path!,
+    );
+    expect(references.length).to.be.greaterThan(20);
+    for (const reference of references) {
+      let found: unknown = document;
+      for (const part of reference.split('/')) found = (found as Record<string, unknown>)[part];
+      expect(found, reference).to.be.an('object');
+    }
+  });
+
+  it('gives every operation an id of its own, and every answer its headers', () => {
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).to.equal(ids.length);
+    for (const { responses } of operations) {
+      for (const response of Object.values(responses))
+        expect(response.headers).to.have.property('Request-Id');
+    }
+  });
+
+  it('documents only codes of the table, each under its own status', () => {
+    for (const { responses } of operations) {
+      for (const [status, response] of Object.entries(responses)) {
+        if (Number(status) < 400) continue;
+        for (const code of Object.keys(response.content?.['application/json']?.examples ?? {})) {
+          expect(errorTable[code as keyof typeof errorTable].httpStatus, code).to.equal(Number(status));
+        }
+      }
+    }
+  });
+
+  it('asks for a key everywhere but at the document itself', () => {
+    const open = operations.filter(({ security }) => security.length === 0).map((each) => each.operationId);
+    expect(open).to.deep.equal(['getOpenApi']);
+  });
+
+  it('states the unit of every amount', () => {
+    const text = JSON.stringify(document.components.schemas);
+    for (const name of ['amount', 'fee', 'pending', 'available', 'reserved']) {
+      const description = new RegExp(`"${name}":\\{[^}]*"description":"([^"]*)"`).exec(text)?.[1];
+      expect(description?.toLowerCase(), name).to.include('shillings');
+    }
+  });
+});
