@@ -14,16 +14,46 @@ import {
   type Authenticate,
   createKoa,
   forAnyone,
+  type Health,
   type IdempotencyStore,
+  livez,
   type RateLimiter,
   type Route,
+  readyz,
   route,
+  version,
 } from './http/http.ts';
 import { type ReadBalance, showBalance } from './ledger/routes.ts';
 import type { Log } from './log.ts';
 import type { Principal } from './merchants/merchants.ts';
 import { whoami } from './merchants/routes.ts';
 import { type About, openApi } from './openapi.ts';
+import {
+  type ActorAdminDeps,
+  runSettlement,
+  sendEvent,
+  showActor,
+  showHistory,
+} from './operators/actorRoutes.ts';
+import {
+  commandEndpoint,
+  type EndpointAdminDeps,
+  listEndpoints,
+  registerEndpoint,
+  showEndpoint,
+} from './operators/endpointRoutes.ts';
+import { operatorAuthenticator } from './operators/operators.ts';
+import {
+  createMerchant,
+  issueKey,
+  listKeys,
+  listMerchants,
+  type MerchantAdminDeps,
+  patchMerchant,
+  revokeApiKey,
+  rotateApiKey,
+  showMerchant,
+} from './operators/routes.ts';
 
 export interface AppDeps {
   clock: Clock;
@@ -38,8 +68,14 @@ export interface AppDeps {
   collections: CollectionsApi;
   readBalance: ReadBalance;
   readEvent: ReadEvent;
+  health: Health;
   observe?: (line: AccessLine) => void;
 }
+
+/** What the operators' routes need. */
+export type OperatorDeps = MerchantAdminDeps &
+  EndpointAdminDeps &
+  ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent'>;
 
@@ -63,11 +99,52 @@ export function merchantRoutes({ config, collections, readBalance, readEvent }: 
   return routes;
 }
 
+/** What tells a supervisor how the process does; on both listeners. */
+function healthRoutes(health: Health): Route[] {
+  return [
+    route('GET', '/livez', 'none', livez()),
+    route('GET', '/readyz', 'none', readyz(health)),
+    route('GET', '/version', 'none', version()),
+  ];
+}
+
+/** THE INDEX of the operators' listener: every route, one line each. */
+export function operatorRoutes(deps: OperatorDeps): Route[] {
+  return [
+    ...healthRoutes(deps.health),
+    route('POST', '/admin/merchants', 'operator', createMerchant(deps)),
+    route('GET', '/admin/merchants', 'viewer', listMerchants(deps)),
+    route('GET', '/admin/merchants/:id', 'viewer', showMerchant(deps)),
+    route('PATCH', '/admin/merchants/:id', 'operator', patchMerchant(deps)),
+    route('POST', '/admin/merchants/:id/keys', 'admin', issueKey(deps)),
+    route('GET', '/admin/merchants/:id/keys', 'viewer', listKeys(deps)),
+    route('POST', '/admin/keys/:id/rotate', 'admin', rotateApiKey(deps)),
+    route('DELETE', '/admin/keys/:id', 'admin', revokeApiKey(deps)),
+    route('POST', '/admin/merchants/:id/endpoints', 'operator', registerEndpoint(deps)),
+    route('GET', '/admin/merchants/:id/endpoints', 'viewer', listEndpoints(deps)),
+    route('GET', '/admin/endpoints/:id', 'viewer', showEndpoint(deps)),
+    route('POST', '/admin/endpoints/:id/enable', 'operator', commandEndpoint(deps, 'enabled')),
+    route('POST', '/admin/endpoints/:id/disable', 'operator', commandEndpoint(deps, 'disabled')),
+    route('DELETE', '/admin/endpoints/:id', 'operator', commandEndpoint(deps, 'deleted')),
+    route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
+    route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
+    route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
+    route('POST', '/admin/settlements/run', 'operator', runSettlement(deps)),
+  ];
+}
+
+/** The operators' application, on a listener of its own. */
+export function createOperatorApp(deps: OperatorDeps): Koa {
+  const { clock, log, config, observe } = deps;
+  const authenticate = operatorAuthenticator(config.operatorToken);
+  return createKoa({ routes: operatorRoutes(deps), clock, log, authenticateOperator: authenticate, observe });
+}
+
 /** The merchants' application. The order of its middleware is in http/serve.ts. */
 export function createMerchantApp(deps: AppDeps): Koa {
   const { clock, log, config, authenticate, idempotency, rateLimiter, observe } = deps;
   return createKoa({
-    routes: merchantRoutes(deps),
+    routes: [...merchantRoutes(deps), ...healthRoutes(deps.health)],
     clock,
     log,
     authenticateMerchant: authenticate,

@@ -101,7 +101,7 @@ export async function measureClockOffset(db: Db, clock: SystemClock): Promise<vo
   const before = Date.now();
   const { localTime } = (await db.admin().command({ hello: 1 })) as { localTime: Date };
   const after = Date.now();
-  clock.offsetMs = localTime.getTime() - (before + after) / 2;
+  clock.offsetMs = Math.round(localTime.getTime() - (before + after) / 2);
 }
 
 /** Runs reads that belong together on one snapshot. */

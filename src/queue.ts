@@ -51,6 +51,14 @@ export class Queues {
     }
   }
 
+  /** Waits for Redis at most this long; the service starts without it as well. */
+  async connected(patienceMs: number): Promise<boolean> {
+    const giveUpAt = performance.now() + patienceMs;
+    while (!this.ready && performance.now() < giveUpAt)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    return this.ready;
+  }
+
   get ready(): boolean {
     return this.redis.status === 'ready';
   }

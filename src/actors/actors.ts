@@ -32,7 +32,7 @@ export * from './document.ts';
 export { Handover } from './handover.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepsSpec } from './plan.ts';
-export { reservedPrefix, restore, stateText } from './step.ts';
+export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
 export { Sweeper } from './sweep.ts';
 export { ActorWorkers } from './work.ts';
 

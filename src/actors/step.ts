@@ -1,4 +1,10 @@
-import { type AnyMachineSnapshot, type AnyStateMachine, initialTransition, transition } from 'xstate';
+import {
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  getNextTransitions,
+  initialTransition,
+  transition,
+} from 'xstate';
 import {
   type ActorDoc,
   type ActorEvent,
@@ -173,4 +179,11 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
   for (const timer of timers) due = Math.min(due, timer.dueAt.getTime());
   for (const call of calls) due = Math.min(due, call.dueAt.getTime());
   return Number.isFinite(due) ? new Date(due) : null;
+}
+
+/** The types of event that the chart takes in the actor's present state, timers left out. */
+export function acceptedEvents(definition: MachineDefinition, doc: ActorDoc): string[] {
+  const snapshot = restore(definition, doc);
+  const types = getNextTransitions(snapshot).map(({ eventType }) => eventType);
+  return [...new Set(types)].filter((type) => type !== '' && !type.startsWith(reservedPrefix)).sort();
 }

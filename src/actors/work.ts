@@ -99,12 +99,16 @@ export class ActorWorkers {
     }
     const at = clock.now();
     const answer = await effect.run({ doc, call, at, earlierStarts, signal: this.#stopping.signal });
-    await actors.send({ machine, id }, { ...answer.event, at: clock.now() }, {
-      stepId: callId,
-      cause: { kind: 'call', id: callId },
-      answers: { callId, factual: effect.factual ?? false },
-      ...(answer.writes ? { writes: answer.writes } : {}),
-    });
+    await actors.send(
+      { machine, id },
+      { ...answer.event, at: clock.now() },
+      {
+        stepId: callId,
+        cause: { kind: 'call', id: callId },
+        answers: { callId, factual: effect.factual ?? false },
+        ...(answer.writes ? { writes: answer.writes } : {}),
+      },
+    );
   }
 
   /** A claimed call that nobody answered: what became of it is unknown, and it is never made again. */

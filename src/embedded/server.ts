@@ -195,7 +195,7 @@ async function launch(
   program: Program,
   giveUp?: AbortSignal,
 ): Promise<{ port: number; pid: number }> {
-  await keepLogSmall(plan);
+  const logFrom = await keepLogSmall(plan);
   await writeKept(plan, { port, program: program.path, version: program.version });
   // A process group of its own: Ctrl-C reaches us, and we stop the servers after the work is done.
   const child = spawn(program.path, plan.args(port), {
@@ -213,7 +213,7 @@ async function launch(
   } catch (error) {
     attempt.abort();
     if (child.pid !== undefined) await stopProcess(child.pid, plan.stopGraceMs);
-    const words = await lastWords(plan);
+    const words = await lastWords(plan, logFrom);
     throw new Error(`${plan.title} ${program.version} did not start: ${(error as Error).message}${words}`);
   } finally {
     attempt.abort();
@@ -240,16 +240,21 @@ function whenEnded(child: ChildProcess, signal: AbortSignal): Promise<never> {
   });
 }
 
-async function lastWords(plan: ServerPlan): Promise<string> {
-  const log = await readFile(logFile(plan), 'utf8').catch(() => '');
-  const lines = log.trim().split('\n').slice(-3);
-  return `. The end of ${logFile(plan)}:\n${lines.map((line) => `    ${line.slice(0, 400)}`).join('\n')}`;
+/** The lines logged since `from` that tell why: mongod marks errors, Redis says it last. */
+async function lastWords(plan: ServerPlan, from: number): Promise<string> {
+  const log = await readFile(logFile(plan)).catch(() => Buffer.alloc(0));
+  const lines = log.subarray(from).toString().trim().split('\n');
+  const errors = lines.filter((line) => /"s": ?"[EF]"/.test(line));
+  const telling = errors.length > 0 ? errors.slice(0, 3) : lines.slice(-3);
+  return `. From ${logFile(plan)}:\n${telling.map((line) => `    ${line.slice(0, 400)}`).join('\n')}`;
 }
 
-/** One older log is kept. Only at start: a running server holds its file open. */
-async function keepLogSmall(plan: ServerPlan): Promise<void> {
+/** Returns the log's size. One older log is kept. Only at start: a running server holds its file open. */
+async function keepLogSmall(plan: ServerPlan): Promise<number> {
   const size = (await stat(logFile(plan)).catch(() => undefined))?.size ?? 0;
-  if (size > 16 * 1024 * 1024) await rename(logFile(plan), `${logFile(plan)}.old`);
+  if (size < 16 * 1024 * 1024) return size;
+  await rename(logFile(plan), `${logFile(plan)}.old`);
+  return 0;
 }
 
 async function readKept(plan: ServerPlan): Promise<Kept | undefined> {

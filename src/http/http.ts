@@ -17,6 +17,7 @@ export {
   resourceNotFound,
   serviceUnavailable,
 } from './errors.ts';
+export { type Health, livez, readyz, version } from './health.ts';
 export { IdempotencyStore, idempotencySpec, type ProducedAnswer, ReplayConflict } from './idempotency.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
 export { type Listener, listen } from './listen.ts';

@@ -18,15 +18,22 @@ export interface Listener {
   close(graceMs?: number): Promise<void>;
 }
 
+export interface ListenOptions {
+  /** 0: the system chooses. */
+  port: number;
+  host: string;
+  clock: Clock;
+  /** The whole request must have arrived by then. */
+  requestTimeoutMs?: number;
+  headersTimeoutMs?: number;
+}
+
 /** Longer than the 60 s of common load balancers, so that they, not we, close idle connections. */
 const keepAliveMs = 65 * limits.secondMs;
 const closeGraceMs = 20 * limits.secondMs;
 
 /** Serves an application over HTTP until closed. Rejects when the address is taken. */
-export async function listen(
-  app: Koa,
-  options: { port: number; host: string; clock: Clock },
-): Promise<Listener> {
+export async function listen(app: Koa, options: ListenOptions): Promise<Listener> {
   const handle = app.callback();
   const open = new Set<ServerResponse>();
   let closing = false;
@@ -38,11 +45,13 @@ export async function listen(
   };
   const server = createServer(
     {
-      requestTimeout: limits.requestTimeoutMs,
-      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: options.requestTimeoutMs ?? limits.requestTimeoutMs,
+      headersTimeout: options.headersTimeoutMs ?? limits.headersTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       // Time-outs are only noticed this often; the default is 30 s.
-      connectionsCheckingInterval: limits.secondMs,
+      connectionsCheckingInterval: limits.secondMs / 2,
+      // Nothing depends on the host, and Node's own refusal has no body.
+      requireHostHeader: false,
     },
     answer,
   );

@@ -44,11 +44,22 @@ export function createKoa(options: KoaOptions): Koa {
   const router = new Router({ sensitive: true, strict: true });
   for (const route of options.routes) router.register(route.path, [route.method], serve(route, options));
   app.use(access(options));
+  app.use(checkAddress);
   app.use(router.routes());
   app.use(unmatched);
   // Koa reports here what happens after the answer began, such as a client that went away.
   app.on('error', (error: unknown) => options.log.debug({ error: loggable(error) }, 'connection'));
   return app;
+}
+
+/** A request line may hold a whole URL, and that may be none (`GET http://[ HTTP/1.1`). */
+function checkAddress(ctx: Context, next: () => Promise<void>): Promise<void> {
+  try {
+    void ctx.path;
+  } catch {
+    throw new AppError('request_malformed');
+  }
+  return next();
 }
 
 /** No route took the request: a known path is 405 for every other method, TRACE and OPTIONS included. */

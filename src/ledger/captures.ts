@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
-import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
 import { type EntryType, type Mode, parseAccount } from './postings.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /**
  * The auditor's look at collections: what the journal and the events say about a collection must be what the
@@ -76,15 +76,15 @@ async function readCases(db: Db, ids: Ids): Promise<Case[]> {
     cases.set(id, known);
     return known;
   };
-  await snapshotRead(db.client, async (session) => {
+  await inSnapshot(db, async (options) => {
     const fields = { merchantId: 1, mode: 1, status: 1, state: 1, data: 1, 'snapshot.context.late': 1 };
-    const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, { session });
+    const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, options);
     for await (const row of collections.project<CollectionRow>(fields)) caseOf(row._id).collection = row;
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
-    const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, { session });
+    const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, options);
     for await (const row of entries) caseOf(row.source.id).entries.push(row);
     const named = { collectionId: 1, type: 1, mode: 1, merchantId: 1 };
-    const events = db.collection<EventRow>('events').find({ collectionId: ids }, { session });
+    const events = db.collection<EventRow>('events').find({ collectionId: ids }, options);
     for await (const row of events.project<EventRow>(named)) caseOf(row.collectionId).events.push(row);
   });
   return [...cases.values()];

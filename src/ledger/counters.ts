@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
-import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
 import { accountName, isMerchantKind, type Mode, parseAccount } from './postings.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /**
  * The auditor's look at the counters: each must be the sum of its journal lines. Reads only, and never waits
@@ -96,11 +96,10 @@ async function differences(db: Db, book: MerchantBook, settledBefore: Date): Pro
   const entries = db.collection(journal);
   const past = lineSums({ ...book, postedAt: { $lt: settledBefore } });
   for await (const row of entries.aggregate<LineSum>(past)) addLine(sums, row, 1);
-  await snapshotRead(db.client, async (session) => {
+  await inSnapshot(db, async (options) => {
     const recent = lineSums({ ...book, postedAt: { $gte: settledBefore } });
-    for await (const row of entries.aggregate<LineSum>(recent, { session })) addLine(sums, row, 1);
-    for await (const row of db.collection<BalanceRow>(balances).find(book, { session }))
-      addBalance(sums, row, 1);
+    for await (const row of entries.aggregate<LineSum>(recent, options)) addLine(sums, row, 1);
+    for await (const row of db.collection<BalanceRow>(balances).find(book, options)) addBalance(sums, row, 1);
   });
   return [...sums.values()].filter((sum) => sum.counterTzs !== sum.linesTzs);
 }
@@ -163,19 +162,19 @@ export async function merchantsPosted(
  * `latePaid.held` or `latePaid.returning` (charts.md), each with its net.
  */
 export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook): AsyncGenerator<Breach> {
-  const totals = await snapshotRead(db.client, async (session) => {
+  const totals = await inSnapshot(db, async (options) => {
     const reserved = new Map<string, { reservedTzs: number; holdsTzs: number }>();
     const of = (currency: string) => {
       const known = reserved.get(currency) ?? { reservedTzs: 0, holdsTzs: 0 };
       reserved.set(currency, known);
       return known;
     };
-    const rows = db.collection<BalanceRow>(balances).find({ merchantId, mode }, { session });
+    const rows = db.collection<BalanceRow>(balances).find({ merchantId, mode }, options);
     for await (const row of rows) of(row.currency).reservedTzs += row.reserved ?? 0;
     of('TZS'); // held money without any counter is the worst case, not none
     for (const [currency, total] of reserved) {
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
-      const holds = db.collection(journal).aggregate<{ tzs: number }>(openHolds(account), { session });
+      const holds = db.collection(journal).aggregate<{ tzs: number }>(openHolds(account), options);
       for await (const hold of holds) total.holdsTzs += hold.tzs;
     }
     return reserved;

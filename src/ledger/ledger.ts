@@ -1,5 +1,5 @@
 import { type Db, type Document, type Filter, Long } from 'mongodb';
-import { type CollectionSpec, type Doc, snapshotRead, type Write } from '../mongo.ts';
+import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import {
   type Bucket,
   checkEntry,
@@ -11,6 +11,7 @@ import {
   parseAccount,
   postingKeys,
 } from './postings.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
@@ -234,8 +235,8 @@ export async function readBalance(
   mode: Mode,
   currency = 'TZS',
 ): Promise<Balance> {
-  const stripes = await snapshotRead(db.client, (session) =>
-    db.collection<BalanceDoc>(balancesSpec.name).find({ merchantId, mode, currency }, { session }).toArray(),
+  const stripes = await inSnapshot(db, (options) =>
+    db.collection<BalanceDoc>(balancesSpec.name).find({ merchantId, mode, currency }, options).toArray(),
   );
   const balance: Balance = { pending: 0, available: 0, reserved: 0 };
   for (const stripe of stripes) {

@@ -1,4 +1,3 @@
-import type { Db } from 'mongodb';
 import type { settlementCalls, settlementWrites } from '../../machines/settlement.ts';
 import type { CallEffect, WriteEffect } from '../actors/actors.ts';
 import { bucketSettled, post } from '../ledger/ledger.ts';
@@ -6,7 +5,6 @@ import { dateDueAtMs } from './calendar.ts';
 import type { SettlementDoc } from './settlement.ts';
 
 interface SettlementNeeds {
-  db: Db;
   /** Sends `settlement.due` for each bucket of one merchant, mode and date. */
   settle(doc: SettlementDoc): Promise<void>;
 }

@@ -12,6 +12,7 @@ import {
   type GateAddress,
   isPermittedAddress,
   parseCidr,
+  type Resolution,
   type ResolveOptions,
   resolvePublic,
 } from './gate.ts';
@@ -146,15 +147,17 @@ export class Dialer {
 
   #lookup(signal: AbortSignal): LookupFunction {
     return (hostname, { all }, callback) => {
+      const answer = (resolution: Resolution): void => {
+        const addresses = resolution.ok ? dialled(resolution.addresses) : [];
+        const [first] = addresses;
+        if (!resolution.ok) callback(new GateError(resolution.reason, resolution.detail), '');
+        else if (all) callback(null, addresses);
+        else callback(null, first!.address, first!.family);
+      };
+      // Not within the same tick, in which the request has not yet heard of its socket and would miss the news.
       resolvePublic(hostname, { ...this.#options, signal }).then(
-        (resolution) => {
-          if (!resolution.ok) return callback(new GateError(resolution.reason, resolution.detail), '');
-          const addresses = dialled(resolution.addresses);
-          const [first] = addresses;
-          if (all) callback(null, addresses);
-          else callback(null, first!.address, first!.family);
-        },
-        (error: Error) => callback(error, ''),
+        (resolution) => process.nextTick(answer, resolution),
+        (error: Error) => process.nextTick(callback, error, ''),
       );
     };
   }

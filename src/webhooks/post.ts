@@ -250,9 +250,12 @@ class Exchange {
     // Stays for good: a request may fail once more after its answer (EPIPE), and nobody cares then.
     request.on('error', (error) => this.#fail(error));
     request.on('response', (response) => {
+      // 101 without an Upgrade header comes here; every other 1xx is `information`.
+      const status = response.statusCode ?? 0;
+      if (status < 200) return this.#fail({ code: faultCodes.upgrade });
       // At once, not after the outcome: an answer may break off within the very tick that brought its head.
       const excerpt = readExcerpt(response, timeoutMs - this.#elapsedMs());
-      this.#end({ status: response.statusCode ?? 0, excerpt });
+      this.#end({ status, excerpt });
     });
     request.end(body);
   }

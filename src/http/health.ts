@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { Type } from 'typebox';
+import type { Clock } from '../clock.ts';
+import { type Endpoint, forAnyone } from './route.ts';
+
+/** What readiness looks at; every part is asked afresh and given two seconds. */
+export interface Health {
+  isStopping(): boolean;
+  mongo(): Promise<unknown>;
+  redis(): boolean;
+  /** Present where this process sweeps: when the last round ended. */
+  sweeper?: { report: { at: number } } | undefined;
+  clock: Clock;
+}
+
+const answerMs = 2_000;
+
+const Any = Type.Object({}, { additionalProperties: true });
+
+function about(id: string, summary: string, statuses: number[]) {
+  const answers = Object.fromEntries(
+    statuses.map((status) => [status, { description: summary, schema: Any }]),
+  );
+  return { id, summary, description: summary, tag: 'About', answers };
+}
+
+/** GET /livez: the process runs. */
+export function livez(): Endpoint<undefined> {
+  return forAnyone({
+    operation: about('livez', 'The process runs', [200]),
+    handler: () => ({ status: 200, body: { status: 'ok' } }),
+  });
+}
+
+/**
+ * GET /readyz: 200 while requests can be served, else 503 with what is wrong. Redis down is a degradation, not
+ * a reason to take the process out: creates go on without it.
+ */
+export function readyz(health: Health): Endpoint<undefined> {
+  return forAnyone({
+    operation: about('readyz', 'Requests can be served', [200, 503]),
+    handler: async () => {
+      const isMongoUp = await inTime(health.mongo());
+      const isRedisUp = health.redis();
+      const wrong = [
+        ...(health.isStopping() ? ['stopping'] : []),
+        ...(isMongoUp ? [] : ['mongo does not answer']),
+        ...(isRedisUp ? [] : ['redis does not answer: timers fire late']),
+      ];
+      const isReady = isMongoUp && !health.isStopping();
+      const status = isReady ? (isRedisUp ? 'ok' : 'degraded') : 'unavailable';
+      const body = {
+        status,
+        mongo: isMongoUp,
+        redis: isRedisUp,
+        wrong,
+        swept_at: health.sweeper?.report.at ?? null,
+      };
+      return { status: isReady ? 200 : 503, body };
+    },
+  });
+}
+
+/** GET /version */
+export function version(): Endpoint<undefined> {
+  const { name, version } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  ) as Record<string, string>;
+  return forAnyone({
+    operation: about('version', 'Which version runs', [200]),
+    handler: () => ({ status: 200, body: { name, version, node: process.version } }),
+  });
+}
+
+async function inTime(answer: Promise<unknown>): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), answerMs).unref());
+  return Promise.race([answer.then(() => true).catch(() => false), late]);
+}

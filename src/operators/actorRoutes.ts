@@ -1,0 +1,224 @@
+import { Type } from 'typebox';
+import { type ActorDoc, type Actors, acceptedEvents, type StepLine } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { newId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { maskPhone } from '../log.ts';
+import type { Settlements } from '../settlement/settlement.ts';
+import { auditLine } from './operators.ts';
+import type { OperatorReader } from './reader.ts';
+import { bodyOf, found, operation, Reason } from './routes.ts';
+
+/** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
+export interface ActorAdminDeps {
+  actors: Actors;
+  clock: Clock;
+  reader: OperatorReader;
+  settlements: Settlements;
+}
+
+const machineByPrefix: Readonly<Record<string, string>> = {
+  col_: 'collection',
+  dlv_: 'delivery',
+  we_: 'endpoint',
+  'stl.': 'settlement',
+};
+
+const ActorId = Type.Object({
+  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|stl\\.)[0-9A-Za-z._-]+$' }),
+});
+
+/** The machine of an actor's id. */
+function refOf(id: string): { machine: string; id: string } {
+  const prefix = Object.keys(machineByPrefix).find((each) => id.startsWith(each));
+  return { machine: machineByPrefix[prefix ?? ''] ?? 'collection', id };
+}
+
+/** Room data without what operators need not see: the phone masked, metadata and sealed secrets left out. */
+function safeData(data: Record<string, unknown>): Record<string, unknown> {
+  const { metadata: _metadata, secrets: _secrets, phone: _phone, msisdn, ...rest } = data;
+  return { ...rest, ...(typeof msisdn === 'string' ? { phone: maskPhone(msisdn) } : {}) };
+}
+
+function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
+  return {
+    id: doc._id,
+    object: 'actor',
+    machine,
+    machine_version: doc.machineVersion,
+    seq: doc.seq,
+    state: doc.state,
+    merchant_id: doc.merchantId,
+    mode: doc.mode,
+    context: doc.snapshot.context,
+    data: safeData(doc.data),
+    timers: doc.timers.map(({ id, event, dueAt }) => ({ id, event, due_at: dueAt.toISOString() })),
+    calls: doc.calls.map(({ id, type, notBefore, dueAt, startedAt }) => ({
+      id,
+      type,
+      not_before: notBefore.toISOString(),
+      asked_again_at: dueAt.toISOString(),
+      started_at: startedAt?.toISOString() ?? null,
+    })),
+    due_at: doc.dueAt?.toISOString() ?? null,
+    quarantined: doc.quarantined ? { at: doc.quarantined.at.toISOString(), why: doc.quarantined.why } : null,
+    accepts: doc.quarantined
+      ? []
+      : acceptedEvents(actors.definition(machine), doc).filter((type) => type.startsWith('operator.')),
+    updated_at: doc.updatedAt.toISOString(),
+  };
+}
+
+function presentStep(line: StepLine) {
+  return {
+    seq: line.seq,
+    at: line.at.toISOString(),
+    event: line.event,
+    from: line.from,
+    to: line.to,
+    actions: line.actions,
+    cause: line.cause,
+  };
+}
+
+export function showActor({ actors }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getActor', 'Where an actor stands on its chart', 200),
+    params: ActorId,
+    handler: async ({ params }) => {
+      const ref = refOf(params.id);
+      const doc = await found(actors.read(ref));
+      return { status: 200, body: presentActor(actors, ref.machine, doc) };
+    },
+  });
+}
+
+export function showHistory({ actors, reader }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getActorHistory', 'How an actor got there, oldest first', 200),
+    params: ActorId,
+    query: Type.Object(
+      {
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listMax })),
+        after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ params, query }) => {
+      await found(actors.read(refOf(params.id)));
+      const limit = query.limit ?? limits.listMax;
+      const lines = await reader.history(params.id, limit + 1, query.after_seq);
+      return {
+        status: 200,
+        body: {
+          object: 'list',
+          data: lines.slice(0, limit).map(presentStep),
+          has_more: lines.length > limit,
+        },
+      };
+    },
+  });
+}
+
+export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'sendEvent',
+      'Send an operator’s event',
+      200,
+      'With `dry_run` nothing changes; 409 when the chart refuses.',
+    ),
+    params: ActorId,
+    body: Type.Object(
+      {
+        type: Type.String({ maxLength: 64, pattern: '^operator\\.[A-Za-z]+$' }),
+        reason: Reason,
+        dry_run: Type.Optional(Type.Boolean()),
+        outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
+        failureCode: Type.Optional(Type.String({ maxLength: 64 })),
+        receipt: Type.Optional(Type.String({ maxLength: 64 })),
+      },
+      { title: 'OperatorEvent', additionalProperties: false },
+    ),
+    handler: async ({ principal, params, body, requestId }) => {
+      const ref = refOf(params.id);
+      const { dry_run: isDryRun, ...told } = body;
+      const at = clock.now();
+      await found(actors.read(ref));
+      const event = { ...told, at };
+      const outlook = await actors.dryRun(ref, event);
+      if (!outlook.accepted) throw actionNotAllowed(`${body.type} is not accepted in ${outlook.from}.`);
+      if (isDryRun) return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook } };
+      const result = await actors.send(ref, event, {
+        stepId: requestId,
+        cause: { kind: 'operator', id: principal.name },
+        writes: [
+          auditLine({
+            at,
+            by: principal.name,
+            action: body.type,
+            target: ref.id,
+            reason: body.reason,
+            requestId,
+            before: { state: outlook.from },
+          }),
+        ],
+      });
+      if (result.outcome !== 'stepped')
+        throw actionNotAllowed(`${body.type} is not accepted in ${result.doc.state}.`);
+      return {
+        status: 200,
+        body: {
+          object: 'outlook',
+          dry_run: false,
+          accepted: true,
+          from: result.from,
+          to: result.to,
+          actions: result.asked,
+        },
+      };
+    },
+  });
+}
+
+export function runSettlement({ actors, clock, settlements }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'runSettlement',
+      'Settle what is due',
+      200,
+      '`as_of` settles as if it were that time; only the past and the near future make sense.',
+    ),
+    body: bodyOf('SettlementRun', {
+      as_of: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
+      reason: Type.Optional(Reason),
+    }),
+    handler: async ({ principal, body, requestId }) => {
+      const at = clock.now();
+      const asOfMs = body.as_of === undefined ? at : Date.parse(body.as_of);
+      await actors.commit([
+        auditLine({
+          at,
+          by: principal.name,
+          action: 'settlement.run',
+          target: newId('aud', at),
+          reason: body.reason ?? 'run',
+          requestId,
+          after: { asOf: new Date(asOfMs) },
+        }),
+      ]);
+      const report = await settlements.settleDue(asOfMs, { kind: 'operator', id: principal.name });
+      return {
+        status: 200,
+        body: {
+          object: 'settlement_run',
+          as_of: new Date(asOfMs).toISOString(),
+          made: report.made,
+          settled: report.settled,
+          amount: report.amountTzs,
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,202 @@
+import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { eventTypes } from '../events/schema.ts';
+import {
+  actionNotAllowed,
+  type Endpoint,
+  faulty,
+  forOperators,
+  type OperatorPrincipal,
+} from '../http/http.ts';
+import { limits } from '../limits.ts';
+import type { Merchants } from '../merchants/merchants.ts';
+import {
+  checkUrl,
+  type EndpointDoc,
+  endpointStatus,
+  hostOf,
+  resolvePublic,
+  type Webhooks,
+} from '../webhooks/webhooks.ts';
+import { auditLine } from './operators.ts';
+import type { OperatorReader } from './reader.ts';
+import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
+
+/** Webhook endpoints, for operators. What happens to one is decided by its chart. */
+export interface EndpointAdminDeps {
+  actors: Actors;
+  clock: Clock;
+  config: Config;
+  merchants: Merchants;
+  webhooks: Webhooks;
+  reader: OperatorReader;
+}
+
+export function presentEndpoint(doc: EndpointDoc) {
+  const { context } = doc.snapshot;
+  const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    id: doc._id,
+    object: 'endpoint',
+    merchant_id: doc.merchantId,
+    mode: doc.mode,
+    url: doc.data.url,
+    description: doc.data.description ?? null,
+    event_types: doc.data.eventTypes ?? null,
+    status: endpointStatus(doc.state),
+    state: doc.state,
+    failing_since: time(context.failingSince),
+    last_failure_at: time(context.lastFailureAt),
+    failures: context.failures,
+    disabled_at: doc.state.startsWith('disabled') ? time(context.disabledAt) : null,
+    secrets: doc.data.secrets.map(({ createdAt, expiresAt }) => ({
+      created_at: createdAt.toISOString(),
+      expires_at: expiresAt?.toISOString() ?? null,
+    })),
+    created_at: doc.data.createdAt.toISOString(),
+  };
+}
+
+const Url = Type.String({ minLength: 1, maxLength: 2048 });
+const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
+  minItems: 1,
+  maxItems: eventTypes.length,
+  uniqueItems: true,
+});
+
+/** Refuses an address that webhooks may not go to, with the reason a person can act on (interface.md 6.2). */
+async function checkAddress(url: string, mode: 'test' | 'live', config: Config): Promise<void> {
+  const { allowCidrs, dnsServers } = config.webhooks;
+  const refuse = (message: string) => faulty([{ param: 'url', code: 'parameter_invalid', message }]);
+  const checked = checkUrl(url, { mode, allowCidrs });
+  if (!checked.ok) throw refuse(checked.message);
+  const resolved = await resolvePublic(hostOf(checked.url), { allowCidrs, dnsServers });
+  if (!resolved.ok && resolved.reason === 'blocked_address') {
+    throw refuse('url leads to a private or internal address. Endpoints must be publicly reachable.');
+  }
+  if (!resolved.ok)
+    throw refuse('The host of url cannot be resolved. Check its spelling and its DNS records.');
+}
+
+export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  const { actors, clock, config, merchants, webhooks } = deps;
+  return forOperators({
+    operation: operation(
+      'registerEndpoint',
+      'Register a webhook endpoint',
+      201,
+      'The signing secret is shown once.',
+    ),
+    params: idParam('mer'),
+    body: bodyOf('NewEndpoint', {
+      mode: ModeField,
+      url: Url,
+      event_types: Type.Optional(EventTypes),
+      description: Type.Optional(Type.String({ maxLength: 200 })),
+      reason: Type.Optional(Reason),
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const merchant = await found(merchants.find(params.id as string));
+      const mode = body.mode as 'test' | 'live';
+      await checkAddress(body.url, mode, config);
+      if ((await webhooks.count(merchant._id, mode)) >= limits.webhookEndpointsMax) {
+        throw actionNotAllowed(
+          `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
+        );
+      }
+      const { actor, secret } = webhooks.newEndpoint({
+        merchantId: merchant._id,
+        mode,
+        url: body.url,
+        description: body.description,
+        eventTypes: body.event_types as (typeof eventTypes)[number][] | undefined,
+        by: principal.name,
+      });
+      const doc = await actors.create(actor, {
+        stepId: requestId,
+        cause: { kind: 'operator', id: principal.name },
+        writes: [
+          auditLine({
+            at: clock.now(),
+            by: principal.name,
+            action: 'endpoint.registered',
+            target: actor.id,
+            merchantId: merchant._id,
+            reason: body.reason ?? 'registered',
+            requestId,
+            after: { mode, url: body.url },
+          }),
+        ],
+      });
+      return { status: 201, body: { ...presentEndpoint(doc as EndpointDoc), secret } };
+    },
+  });
+}
+
+export function listEndpoints({ merchants, reader }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listEndpoints', 'List a merchant’s endpoints', 200),
+    params: idParam('mer'),
+    handler: async ({ params }) => {
+      const merchant = await found(merchants.find(params.id as string));
+      const data = (await reader.endpointsOf(merchant._id)).map(presentEndpoint);
+      return { status: 200, body: { object: 'list', data, has_more: false } };
+    },
+  });
+}
+
+export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getEndpoint', 'Read an endpoint', 200),
+    params: idParam('we'),
+    handler: async ({ params }) => {
+      const doc = await found(actors.read({ machine: 'endpoint', id: params.id as string }));
+      return { status: 200, body: presentEndpoint(doc as EndpointDoc) };
+    },
+  });
+}
+
+/** Enable, disable and delete: an event to the chart, with its reason, audited in the same commit. */
+export function commandEndpoint(
+  { actors, clock }: EndpointAdminDeps,
+  command: 'enabled' | 'disabled' | 'deleted',
+): Endpoint<OperatorPrincipal> {
+  const verb = { enabled: 'Enable', disabled: 'Disable', deleted: 'Delete' }[command];
+  const isDelete = command === 'deleted';
+  return forOperators({
+    operation: operation(`${verb.toLowerCase()}Endpoint`, `${verb} an endpoint`, 200),
+    params: idParam('we'),
+    ...(isDelete
+      ? { query: Type.Object({ reason: Type.Optional(Reason) }, { additionalProperties: false }) }
+      : { body: bodyOf(`${verb}Endpoint`, { reason: Reason }) }),
+    handler: async ({ principal, params, body, query, requestId }) => {
+      const id = params.id as string;
+      const given = (body ?? query) as { reason?: string };
+      const reason = given.reason ?? command;
+      await found(actors.read({ machine: 'endpoint', id }));
+      const at = clock.now();
+      const result = await actors.send(
+        { machine: 'endpoint', id },
+        { type: `operator.${command}`, at, reason },
+        {
+          stepId: requestId,
+          cause: { kind: 'operator', id: principal.name },
+          writes: [
+            auditLine({
+              at,
+              by: principal.name,
+              action: `endpoint.${command}`,
+              target: id,
+              reason,
+              requestId,
+            }),
+          ],
+        },
+      );
+      // Enabling what is enabled already is no fault, and changes nothing.
+      return { status: 200, body: presentEndpoint(result.doc as EndpointDoc) };
+    },
+  });
+}

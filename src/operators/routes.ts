@@ -1,0 +1,370 @@
+import { type TObject, type TProperties, Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import {
+  actionNotAllowed,
+  type Endpoint,
+  forOperators,
+  type OperatorPrincipal,
+  resourceNotFound,
+} from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import {
+  type ApiKey,
+  type Merchant,
+  type MerchantChanges,
+  type Merchants,
+  newKey,
+  newMerchant,
+  revokeKey,
+  rotateKey,
+  updateMerchant,
+} from '../merchants/merchants.ts';
+import type { Write } from '../mongo.ts';
+import { auditLine } from './operators.ts';
+
+/** Merchants and their keys: plain records, each change audited in its own commit (operators.md "Admin API"). */
+export interface MerchantAdminDeps {
+  actors: Actors;
+  clock: Clock;
+  merchants: Merchants;
+  keyHashSecret: string;
+}
+
+export const Reason = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  description: 'Why; kept in the audit.',
+});
+
+export const ModeField = Type.Enum(['test', 'live']);
+
+export function idParam(prefix: Parameters<typeof idPattern>[0]): TObject {
+  return Type.Object({ id: Type.String({ maxLength: 40, pattern: idPattern(prefix) }) });
+}
+
+export function bodyOf<Fields extends TProperties>(title: string, fields: Fields) {
+  return Type.Object(fields, { title, additionalProperties: false });
+}
+
+/** The documentation of an operators' route. */
+export function operation(id: string, summary: string, status: number, description = summary) {
+  return {
+    id,
+    summary,
+    description,
+    tag: 'Operators',
+    answers: { [status]: { description: 'Done.', schema: Type.Object({}, { additionalProperties: true }) } },
+  };
+}
+
+const merchantFields = {
+  settlement_delay_days: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: limits.settlementDelayMaxDays }), Type.Null()]),
+  ),
+  late_payments: Type.Optional(Type.Enum(['hold', 'accept'])),
+  suspended: Type.Optional(Type.Boolean()),
+  amount_min: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]),
+  ),
+  amount_max: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]),
+  ),
+  rate_limit_per_second: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Type.Null()]),
+  ),
+};
+
+const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
+
+function presentMerchant(merchant: Merchant) {
+  return {
+    id: merchant._id,
+    object: 'merchant',
+    name: merchant.name,
+    suspended: merchant.suspended,
+    settlement_delay_days: merchant.settlementDelayDays ?? null,
+    late_payments: merchant.latePayments,
+    amount_min: merchant.limits.amountMinTzs ?? null,
+    amount_max: merchant.limits.amountMaxTzs ?? null,
+    rate_limit_per_second: merchant.limits.rateLimitPerSecond ?? null,
+    created_at: merchant.createdAt.toISOString(),
+  };
+}
+
+function presentKey(key: ApiKey) {
+  return {
+    id: key._id,
+    object: 'api_key',
+    merchant_id: key.merchantId,
+    mode: key.mode,
+    last4: key.last4,
+    created_by: key.createdBy,
+    created_at: key.createdAt.toISOString(),
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+export function createMerchant({ actors, clock }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('createMerchant', 'Create a merchant', 201),
+    body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Type.Optional(Reason) }),
+    handler: async ({ principal, body, requestId }) => {
+      const at = clock.now();
+      const { record, writes } = newMerchant(
+        {
+          name: body.name,
+          suspended: body.suspended,
+          settlementDelayDays: body.settlement_delay_days ?? undefined,
+          latePayments: body.late_payments as 'hold' | 'accept' | undefined,
+          limits: {
+            amountMinTzs: body.amount_min ?? undefined,
+            amountMaxTzs: body.amount_max ?? undefined,
+            rateLimitPerSecond: body.rate_limit_per_second ?? undefined,
+          },
+        },
+        at,
+      );
+      const after = presentMerchant(record);
+      const reason = body.reason ?? 'created';
+      await actors.commit([
+        ...writes,
+        auditLine({
+          at,
+          by: principal.name,
+          action: 'merchant.created',
+          target: record._id,
+          merchantId: record._id,
+          reason,
+          requestId,
+          after,
+        }),
+      ]);
+      return { status: 201, body: after };
+    },
+  });
+}
+
+export function listMerchants({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listMerchants', 'List merchants', 200),
+    query: Type.Object(
+      {
+        limit: Type.Optional(
+          Type.Integer({ minimum: limits.listMin, maximum: limits.listMax, default: limits.listDefault }),
+        ),
+        starting_after: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const limit = query.limit ?? limits.listDefault;
+      const found = await merchants.list(limit + 1, query.starting_after);
+      const data = found.slice(0, limit).map(presentMerchant);
+      return { status: 200, body: { object: 'list', data, has_more: found.length > limit } };
+    },
+  });
+}
+
+export function showMerchant({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getMerchant', 'Read a merchant', 200),
+    params: idParam('mer'),
+    handler: async ({ params }) => ({
+      status: 200,
+      body: presentMerchant(await found(merchants.find(params.id as string))),
+    }),
+  });
+}
+
+export function patchMerchant({ actors, clock, merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'updateMerchant',
+      'Change a merchant',
+      200,
+      'Only the named fields change; null restores a default.',
+    ),
+    params: idParam('mer'),
+    body: bodyOf('MerchantChanges', { name: Type.Optional(Name), ...merchantFields, reason: Reason }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const at = clock.now();
+      const current = await found(merchants.find(params.id as string));
+      const changes: MerchantChanges = {
+        name: body.name,
+        suspended: body.suspended,
+        settlementDelayDays: body.settlement_delay_days,
+        latePayments: body.late_payments as 'hold' | 'accept' | undefined,
+        limits: {
+          ...(body.amount_min === undefined ? {} : { amountMinTzs: body.amount_min }),
+          ...(body.amount_max === undefined ? {} : { amountMaxTzs: body.amount_max }),
+          ...(body.rate_limit_per_second === undefined
+            ? {}
+            : { rateLimitPerSecond: body.rate_limit_per_second }),
+        } as NonNullable<MerchantChanges['limits']>,
+      };
+      const { record, writes } = updateMerchant(current, changes);
+      const [before, after] = [presentMerchant(current), presentMerchant(record)];
+      await actors.commit([
+        ...writes,
+        auditLine({
+          at,
+          by: principal.name,
+          action: 'merchant.updated',
+          target: current._id,
+          merchantId: current._id,
+          reason: body.reason,
+          requestId,
+          before,
+          after,
+        }),
+      ]);
+      return { status: 200, body: after };
+    },
+  });
+}
+
+export function issueKey({
+  actors,
+  clock,
+  merchants,
+  keyHashSecret,
+}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
+    params: idParam('mer'),
+    body: bodyOf('NewApiKey', { mode: ModeField, reason: Type.Optional(Reason) }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const atMs = clock.now();
+      const merchant = await found(merchants.find(params.id as string));
+      const mode = body.mode as 'test' | 'live';
+      const { record, secret, writes } = newKey({
+        merchantId: merchant._id,
+        mode,
+        by: principal.name,
+        atMs,
+        hashSecret: keyHashSecret,
+      });
+      const after = presentKey(record);
+      const reason = body.reason ?? 'issued';
+      await actors.commit([
+        ...writes,
+        auditLine({
+          at: atMs,
+          by: principal.name,
+          action: 'key.issued',
+          target: record._id,
+          merchantId: merchant._id,
+          reason,
+          requestId,
+          after,
+        }),
+      ]);
+      return { status: 201, body: { ...after, secret } };
+    },
+  });
+}
+
+export function listKeys({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listKeys', 'List a merchant’s keys', 200),
+    params: idParam('mer'),
+    handler: async ({ params }) => {
+      const merchant = await found(merchants.find(params.id as string));
+      const data = (await merchants.listKeys(merchant._id)).map(presentKey);
+      return { status: 200, body: { object: 'list', data, has_more: false } };
+    },
+  });
+}
+
+export function rotateApiKey({
+  actors,
+  clock,
+  merchants,
+  keyHashSecret,
+}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'rotateKey',
+      'Replace a key',
+      201,
+      'A new key; the old one lives on for the overlap.',
+    ),
+    params: idParam('key'),
+    body: bodyOf('KeyRotation', {
+      overlap_seconds: Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600 }),
+      reason: Reason,
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const atMs = clock.now();
+      const key = await found(merchants.findKey(params.id as string));
+      if (key.revokedAt) throw actionNotAllowed('This key is revoked; issue a new one.');
+      const rotated = rotateKey(key, principal.name, body.overlap_seconds * 1000, keyHashSecret, atMs);
+      await commitKey(actors, rotated.writes, {
+        at: atMs,
+        by: principal.name,
+        action: 'key.rotated',
+        key,
+        reason: body.reason,
+        requestId,
+        after: presentKey(rotated.record),
+      });
+      return { status: 201, body: { ...presentKey(rotated.record), secret: rotated.secret } };
+    },
+  });
+}
+
+export function revokeApiKey({ actors, clock, merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('revokeKey', 'Revoke a key', 200, 'Takes effect everywhere within 5 seconds.'),
+    params: idParam('key'),
+    query: Type.Object({ reason: Type.Optional(Reason) }, { additionalProperties: false }),
+    handler: async ({ principal, params, query, requestId }) => {
+      const atMs = clock.now();
+      const key = await found(merchants.findKey(params.id as string));
+      if (key.revokedAt) return { status: 200, body: presentKey(key) };
+      const { record, writes } = revokeKey(key, principal.name, atMs);
+      const reason = query.reason ?? 'revoked';
+      await commitKey(actors, writes, {
+        at: atMs,
+        by: principal.name,
+        action: 'key.revoked',
+        key,
+        reason,
+        requestId,
+        after: presentKey(record),
+      });
+      return { status: 200, body: presentKey(record) };
+    },
+  });
+}
+
+async function commitKey(
+  actors: Actors,
+  writes: Write[],
+  line: {
+    at: number;
+    by: string;
+    action: string;
+    key: ApiKey;
+    reason: string;
+    requestId: string;
+    after: Record<string, unknown>;
+  },
+): Promise<void> {
+  const { key, ...rest } = line;
+  await actors.commit([
+    ...writes,
+    auditLine({ ...rest, target: key._id, merchantId: key.merchantId, before: presentKey(key) }),
+  ]);
+}
+
+/** The record, or the 404 that says no more than that. */
+export async function found<T>(record: Promise<T | undefined>): Promise<T> {
+  const value = await record;
+  if (value === undefined) throw resourceNotFound();
+  return value;
+}

@@ -1,0 +1,180 @@
+import type { AddressInfo } from 'node:net';
+import { ActorWorkers, Sweeper } from './actors/actors.ts';
+import { createMerchantApp, createOperatorApp } from './app.ts';
+import { type Clock, SystemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import { IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
+import { readBalance } from './ledger/ledger.ts';
+import { limits } from './limits.ts';
+import type { Log } from './log.ts';
+import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
+import { OperatorReader } from './operators/reader.ts';
+import { Queues } from './queue.ts';
+import { releaseStranded } from './webhooks/effects.ts';
+import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
+
+/** A running service: what it listens on and how it stops. */
+export interface Service {
+  wired: Wired;
+  /** `http://127.0.0.1:3000`; undefined for a worker. */
+  baseUrl: string | undefined;
+  adminUrl: string;
+  sweeper: Sweeper | undefined;
+  stop(): Promise<void>;
+}
+
+interface StartOptions {
+  config: Config & { mongodbUri: string; redisUrl: string };
+  log: Log;
+  clock?: Clock;
+}
+
+/** Starts the roles of this process, in order; `stop` undoes it in reverse. */
+export async function startService({
+  config,
+  log,
+  clock = new SystemClock(),
+}: StartOptions): Promise<Service> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const each of stops.reverse())
+      await each().catch((error) => log.warn({ error: String(error) }, 'while stopping'));
+    stops.length = 0;
+  };
+  try {
+    const client = await connectMongo(config.mongodbUri);
+    stops.push(() => client.close());
+    const db = client.db(databaseOf(config));
+    if (clock instanceof SystemClock) await keepClock(db, clock, log, stops);
+    await prepareDatabase(db, collectionSpecs);
+    const queues = new Queues(config.redisUrl, config.redisPrefix, log);
+    stops.push(() => queues.close());
+    await queues.connected(2 * limits.secondMs);
+    const wired = wire({ db, clock, log, config, queues });
+    stops.push(() => wired.poster.close());
+    stops.push(() => wired.committer.drain());
+    await keepSlot(wired, stops);
+    const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
+    const state = { isStopping: false };
+    const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
+    stops.push(async () => {
+      state.isStopping = true;
+    });
+    return { wired, baseUrl, adminUrl, sweeper, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function databaseOf(config: Config & { mongodbUri: string }): string {
+  return (
+    new URL(config.mongodbUri.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/?]*/, '')).pathname.slice(
+      1,
+    ) || config.mongodbDatabase
+  );
+}
+
+/** Due is judged by MongoDB's clock, measured now and once a minute. */
+async function keepClock(
+  db: Wired['db'],
+  clock: SystemClock,
+  log: Log,
+  stops: (() => Promise<unknown>)[],
+): Promise<void> {
+  await measureClockOffset(db, clock);
+  const timer = setInterval(() => {
+    measureClockOffset(db, clock).catch((error) =>
+      log.debug({ error: String(error) }, 'clock offset not measured'),
+    );
+  }, limits.minuteMs);
+  stops.push(async () => clearInterval(timer));
+}
+
+async function keepSlot(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<void> {
+  await wired.leaseSlot();
+  const timer = setInterval(() => {
+    wired.leaseSlot().catch((error) => wired.log.debug({ error: String(error) }, 'slot not renewed'));
+  }, 10 * limits.secondMs);
+  stops.push(async () => {
+    clearInterval(timer);
+    await wired.lease.release();
+  });
+}
+
+async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
+  const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
+    wired;
+  const workers = new ActorWorkers({ actors, queues, handover, clock, log });
+  const sweep = { kind: 'timer', id: 'sweep' } as const;
+  const sweeper = new Sweeper({
+    ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
+    intervalMs: config.sweepIntervalMs,
+    redisPrefix: config.redisPrefix,
+    chores: [
+      {
+        name: 'settlement',
+        everyMs: limits.minuteMs,
+        run: async () => void (await settlements.settleDue(clock.now(), sweep)),
+      },
+      { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
+      {
+        name: 'held deliveries',
+        everyMs: 3 * config.sweepIntervalMs,
+        run: () => releaseStranded(webhookNeeds),
+      },
+    ],
+  });
+  workers.start();
+  doorbell.start();
+  await settlements.start(queues);
+  sweeper.start();
+  stops.push(async () => {
+    await sweeper.stop();
+    await workers.stop(10 * limits.secondMs);
+    await handover.flush();
+  });
+  return sweeper;
+}
+
+async function startListeners(
+  wired: Wired,
+  sweeper: Sweeper | undefined,
+  state: { isStopping: boolean },
+  stops: (() => Promise<unknown>)[],
+): Promise<{ baseUrl: string | undefined; adminUrl: string }> {
+  const { config, clock, log, merchants, collections, events, db, queues } = wired;
+  const health = {
+    isStopping: () => state.isStopping,
+    mongo: () => db.command({ ping: 1 }),
+    redis: () => queues.ready,
+    sweeper,
+    clock,
+  };
+  const open = async (app: Parameters<typeof listen>[0], port: number, host: string): Promise<string> => {
+    const listener: Listener = await listen(app, { port, host, clock });
+    stops.push(() => listener.close());
+    const { address, port: bound } = listener.server.address() as AddressInfo;
+    return `http://${address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address}:${bound}`;
+  };
+  let baseUrl: string | undefined;
+  if (config.role !== 'worker') {
+    const merchantApp = createMerchantApp({
+      ...{ clock, log, config, collections, health },
+      authenticate: (secret) => merchants.authenticate(secret),
+      idempotency: new IdempotencyStore({ db, clock }),
+      rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
+      readBalance: (merchantId, mode) => readBalance(db, merchantId, mode),
+      readEvent: (who, id) => events.show(who, id),
+    });
+    baseUrl = await open(merchantApp, config.port, config.host);
+  }
+  const operatorApp = createOperatorApp({
+    ...wired,
+    health,
+    reader: new OperatorReader(db),
+    keyHashSecret: config.keyHashSecret,
+  });
+  const adminUrl = await open(operatorApp, config.adminPort, config.adminHost);
+  return { baseUrl, adminUrl };
+}

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import type { Db } from 'mongodb';
+import type { AnyMachineSnapshot } from 'xstate';
+import { collectionMachine } from '../machines/collection.ts';
+import { deliveryMachine } from '../machines/delivery.ts';
+import { endpointMachine } from '../machines/endpoint.ts';
+import { settlementMachine } from '../machines/settlement.ts';
+import {
+  Actors,
+  Committer,
+  Handover,
+  Lease,
+  leasesSpec,
+  type MachineDefinition,
+  stateText,
+  stepsSpec,
+} from './actors/actors.ts';
+import { alertsSpec } from './alerts.ts';
+import { BatchReader } from './batch.ts';
+import type { Clock } from './clock.ts';
+import { Collections, collectionsSpec } from './collections/collections.ts';
+import { collectionCallEffects, collectionWriteEffects } from './collections/effects.ts';
+import type { Config } from './config.ts';
+import { Events, eventsSpec } from './events/events.ts';
+import { idempotencySpec } from './http/http.ts';
+import { balancesSpec, entriesSpec } from './ledger/ledger.ts';
+import { limits } from './limits.ts';
+import type { Log } from './log.ts';
+import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
+import type { CollectionSpec } from './mongo.ts';
+import { auditSpec } from './operators/operators.ts';
+import type { Queues } from './queue.ts';
+import { Doorbell, type Rails, TestRail } from './rails/rails.ts';
+import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
+import { Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
+import {
+  deliveryCallEffects,
+  deliveryWriteEffects,
+  endpointCallEffects,
+  endpointWriteEffects,
+  type WebhookNeeds,
+} from './webhooks/effects.ts';
+import {
+  attemptsSpec,
+  deliveriesSpec,
+  endpointStatus,
+  endpointsSpec,
+  WebhookPoster,
+  Webhooks,
+} from './webhooks/webhooks.ts';
+
+/** Joins each machine to its effects; the only file that knows all rooms. */
+
+/** Every MongoDB collection of the service. */
+export const collectionSpecs: readonly CollectionSpec[] = [
+  collectionsSpec,
+  deliveriesSpec,
+  endpointsSpec,
+  settlementsSpec,
+  stepsSpec,
+  attemptsSpec,
+  eventsSpec,
+  entriesSpec,
+  balancesSpec,
+  idempotencySpec,
+  merchantsSpec,
+  apiKeysSpec,
+  auditSpec,
+  alertsSpec,
+  leasesSpec,
+];
+
+/** How far ahead timers are handed to Redis; the rest waits in the documents. */
+export const horizonMs = 2 * limits.minuteMs;
+
+/** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
+const slotsMax = 64;
+const slotPrefix = 'slot.';
+const leaseMs = limits.minuteMs;
+
+export interface Wired {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  config: Config;
+  queues: Queues;
+  rails: Rails;
+  committer: Committer;
+  actors: Actors;
+  handover: Handover;
+  doorbell: Doorbell;
+  lease: Lease;
+  merchants: Merchants;
+  collections: Collections;
+  events: Events;
+  webhooks: Webhooks;
+  poster: WebhookPoster;
+  webhookNeeds: WebhookNeeds;
+  settlements: Settlements;
+  /** Takes or renews this process's counter stripe. */
+  leaseSlot(): Promise<void>;
+}
+
+interface WiringOptions {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  config: Config;
+  queues: Queues;
+}
+
+export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
+  const committer = new Committer({ client: db.client, db, log });
+  const lease = new Lease(db, clock, randomUUID(), leaseMs);
+  const slot = { number: 1 + Math.floor(Math.random() * slotsMax) };
+  const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
+  const events = new Events(db);
+  const webhooks = new Webhooks({ db, clock, config });
+  const poster = new WebhookPoster({
+    clock,
+    timeoutMs: config.webhooks.timeoutMs,
+    allowCidrs: config.webhooks.allowCidrs,
+    dnsServers: config.webhooks.dnsServers,
+    ...(config.webhooks.dnsCanary ? { dnsCanary: config.webhooks.dnsCanary } : {}),
+  });
+  const delayDays = delayDaysReader(db, config);
+
+  // The corridor needs the effects and some effects need the corridor, which they reach when they run.
+  const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
+  const rails: Rails = {
+    test: new TestRail({
+      clock,
+      simulator: config.simulator,
+      ring: (...bell) => late.doorbell.ringLater(...bell),
+    }),
+    live: undefined,
+  };
+  const webhookNeeds: WebhookNeeds = {
+    db,
+    actors: () => late.actors,
+    clock,
+    config,
+    events,
+    poster,
+    webhooks,
+  };
+  const collectionNeeds = {
+    db,
+    rails,
+    slot: () => slot.number,
+    settlesOn: async (merchantId: string, atMs: number) => {
+      const days = await delayDays(merchantId);
+      return days === 0 ? null : settlementDate(atMs, days).date;
+    },
+    deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
+  };
+  const definitions: MachineDefinition[] = [
+    {
+      name: 'collection',
+      plural: collectionsSpec.name,
+      machine: collectionMachine,
+      writes: collectionWriteEffects(collectionNeeds),
+      calls: collectionCallEffects(collectionNeeds),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: stateText(snapshot.value).split('.', 1)[0] }),
+      migrations: {},
+    },
+    {
+      name: 'delivery',
+      plural: deliveriesSpec.name,
+      machine: deliveryMachine,
+      writes: deliveryWriteEffects(),
+      calls: deliveryCallEffects(webhookNeeds),
+      migrations: {},
+    },
+    {
+      name: 'endpoint',
+      plural: endpointsSpec.name,
+      machine: endpointMachine,
+      writes: endpointWriteEffects(),
+      calls: endpointCallEffects(webhookNeeds),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
+      migrations: {},
+    },
+    {
+      name: 'settlement',
+      plural: settlementsSpec.name,
+      machine: settlementMachine,
+      writes: settlementWriteEffects(),
+      calls: settlementCallEffects({ settle: (doc) => late.settlements.settle(doc) }),
+      migrations: {},
+    },
+  ];
+  const actors = new Actors({ db, clock, log, committer, definitions });
+  const handover = new Handover({ actors, queues, clock, log, horizonMs });
+  const settlements = new Settlements({ db, actors, clock, log });
+  const doorbell = new Doorbell({ actors, queues, clock, log });
+  Object.assign(late, { actors, doorbell, settlements });
+  const collections = new Collections({ db, actors, clock, config, rails });
+
+  const leased = { number: 0 };
+  const leaseSlot = async () => {
+    if (leased.number > 0 && (await lease.hold(`${slotPrefix}${leased.number}`))) return;
+    const taken = await lease.holdFirst(slotPrefix, 1, slotsMax);
+    if (taken === undefined) return;
+    leased.number = taken;
+    slot.number = taken;
+  };
+  return {
+    ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
+    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, leaseSlot },
+  };
+}
+
+/** A merchant's T+n as it is now, or the installation's. */
+function delayDaysReader(db: Db, config: Config): (merchantId: string) => Promise<number> {
+  const reader = new BatchReader(async (ids) => {
+    const found = await db
+      .collection<Merchant>(merchantsSpec.name)
+      .find({ _id: { $in: ids } }, { projection: { settlementDelayDays: 1 } })
+      .toArray();
+    return new Map(found.map((merchant) => [merchant._id, merchant.settlementDelayDays]));
+  });
+  return async (merchantId) => (await reader.read(merchantId)) ?? config.settlementDelayDays;
+}
