@@ -1,0 +1,84 @@
+/** Posters with a short clock for loopback receivers, and what must hold of every attempt they make. */
+import type { Socket } from 'node:net';
+import { expect } from 'chai';
+import { SystemClock } from '../../src/clock.ts';
+import {
+  type AttemptResult,
+  type PosterOptions,
+  type PostInput,
+  WebhookPoster,
+} from '../../src/webhooks/post.ts';
+import { createAuthority } from './certificates.ts';
+import { closeReceivers } from './receivers.ts';
+
+export const timeoutMs = 400;
+/** A busy machine may take its time; what counts is that nothing waits for a receiver without end. */
+const slackMs = 2_000;
+
+export const body = Buffer.from('{"id":"evt_1"}');
+export const okAnswer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+/** Trusted by every poster made here. */
+export const authority = createAuthority('Test Authority');
+export const certificate = authority.issue(['127.0.0.1', 'localhost', 'good.test']);
+
+const posters = new Set<WebhookPoster>();
+
+export function newPoster(options: Partial<PosterOptions> = {}): WebhookPoster {
+  const base = { clock: new SystemClock(), timeoutMs, allowCidrs: ['127.0.0.0/8'], ca: [authority.cert] };
+  const poster = new WebhookPoster({ ...base, ...options });
+  posters.add(poster);
+  return poster;
+}
+
+/** Posts, and checks that the attempt ends in time and that what is told of it shows no address. */
+export async function post(
+  url: string,
+  poster = newPoster(),
+  input: Partial<PostInput> = {},
+): Promise<AttemptResult> {
+  const headers = { 'Service-Signature': 't=1,v1=ab' };
+  const begun = performance.now();
+  const result = await poster.post({ url, mode: 'test', endpointKey: 'we_1', headers, body, ...input });
+  expect(performance.now() - begun, 'until it is told').to.be.below(2 * timeoutMs + slackMs);
+  expect(result.durationMs, 'until it is decided').to.be.below(timeoutMs + slackMs);
+  const { excerpt: _, ...shown } = result;
+  expect(JSON.stringify(shown)).to.not.match(/\d+\.\d+\.\d+\.\d+|localhost|\.test|:\/\//);
+  return result;
+}
+
+/** Closes every poster and receiver that a test opened. */
+export async function closeAll(): Promise<void> {
+  for (const poster of posters) await poster.close();
+  posters.clear();
+  await closeReceivers();
+}
+
+/** Writes a text byte by byte. */
+export function drip(socket: Socket, text: string, everyMs = 25): void {
+  let sent = 0;
+  const timer = setInterval(() => {
+    if (socket.destroyed || sent === text.length) return clearInterval(timer);
+    socket.write(text.charAt(sent));
+    sent += 1;
+  }, everyMs);
+}
+
+/** Writes for as long as the other side takes it; `sent` hears how much. */
+export function flood(socket: Socket, chunk: Buffer, sent: (bytes: number) => void = () => {}): void {
+  const more = (): void => {
+    while (!socket.destroyed && socket.writable) {
+      sent(chunk.length);
+      if (socket.write(chunk)) continue;
+      socket.once('drain', more);
+      return;
+    }
+  };
+  more();
+}
+
+/** Keeps the process busy, as a long garbage collection or a stopped process would. */
+export function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
