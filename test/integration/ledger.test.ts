@@ -16,6 +16,7 @@ import {
   readCapture,
   successProvedFalse,
 } from '../../src/ledger/ledger.ts';
+import { inSnapshot } from '../../src/ledger/snapshot.ts';
 import type { Doc } from '../../src/mongo.ts';
 import { type Books, noonMs, openBooks, otherCommitter, payment, tomorrow } from '../support/books.ts';
 
@@ -102,6 +103,18 @@ describe('ledger on MongoDB', () => {
       [1, 100 * 9_750],
       [2, 100 * 9_750],
     ]);
+  });
+
+  it('what is read in one snapshot is of one moment', async () => {
+    const merchantId = newMerchant();
+    await books.written(post(collectionSucceeded(payment({ merchantId }), inTomorrow())));
+    const counts = await inSnapshot(books.db, async (options) => {
+      const count = () => books.db.collection(entriesSpec.name).find({ merchantId }, options).toArray();
+      const before = await count();
+      await books.written(post(collectionSucceeded(payment({ merchantId }), inTomorrow())));
+      return [before.length, (await count()).length];
+    });
+    expect(counts).to.deep.equal([1, 1]);
   });
 
   describe('settlement of a bucket', () => {

@@ -1,4 +1,5 @@
 import { type Db, Long, type MongoClient } from 'mongodb';
+import { ulid } from 'ulid';
 import { type CommitOutcome, Committer } from '../../src/actors/commit.ts';
 import { newId } from '../../src/ids.ts';
 import {
@@ -82,7 +83,14 @@ export function collectionWrite(of: Payment, status: string, state = status, isL
 
 export function eventWrite(of: Payment, status: string): Write {
   const { collectionId, merchantId, mode, postedAtMs } = of;
-  const doc = { _id: newId('evt', postedAtMs), type: `collection.${status}`, collectionId, merchantId, mode };
+  // newId would not go back in time after a test that posts in the future
+  const doc = {
+    _id: `evt_${ulid(postedAtMs)}`,
+    type: `collection.${status}`,
+    collectionId,
+    merchantId,
+    mode,
+  };
   return { op: 'insert', into: 'events', doc, onDuplicate: 'refuse' };
 }
 

@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import { Timestamp } from 'mongodb';
+import { currentSnapshot, unevenlyMoved } from '../../src/ledger/counters.ts';
+import { auditAll, auditRecent, bucketSettled, openBuckets, post } from '../../src/ledger/ledger.ts';
+import type { Doc } from '../../src/mongo.ts';
+import { dateDueAtMs } from '../../src/settlement/calendar.ts';
+import { nudge, otherCommitter, success } from '../support/books.ts';
+import {
+  auditMs,
+  entry,
+  kinds,
+  openWorld,
+  payment,
+  startMs,
+  today,
+  tomorrow,
+  touch,
+  type World,
+} from '../support/histories.ts';
+
+const dayMs = 86_400_000;
+
+describe('auditor’s rounds on MongoDB', function () {
+  this.timeout(60_000);
+
+  describe('overdue buckets', () => {
+    const dueMs = dateDueAtMs(tomorrow);
+    const overdue = async (world: World, nowMs: number) =>
+      (await auditRecent(world.db, nowMs, { untilMs: nowMs, snapshotAt: null })).breaches;
+
+    it('are late by more than ten minutes after midnight in Dar es Salaam, to the millisecond', async () => {
+      const world = await openWorld();
+      expect(await overdue(world, dueMs + 600_000)).to.deep.equal([]);
+      const late = await overdue(world, dueMs + 600_001);
+      expect(late.map((breach) => breach.kind)).to.deep.equal(Array(3).fill('bucket.overdue'));
+      const stripes = late.map((each) => [
+        each.mode,
+        'stripe' in each && each.stripe,
+        'amountTzs' in each && each.amountTzs,
+      ]);
+      expect(stripes).to.have.deep.members([
+        ['live', 1, 9_750],
+        ['live', 2, 2 * 9_750],
+        ['test', 1, 9_750],
+      ]);
+      await world.close();
+    });
+
+    it('count without what was posted in the last ten minutes', async () => {
+      const world = await openWorld();
+      const justNow = { postedAtMs: dueMs + 700_000, mode: 'live' as const, merchantId: 'mer_late' };
+      await world.written(success(payment(justNow), tomorrow));
+      const ofLate = async (nowMs: number) =>
+        (await overdue(world, nowMs)).filter(
+          (breach) => 'merchantId' in breach && breach.merchantId === 'mer_late',
+        );
+      expect(await ofLate(dueMs + 1_300_000)).to.have.length(0);
+      expect(await ofLate(dueMs + 1_300_001)).to.have.length(1);
+      await world.close();
+    });
+
+    it('are not late while an operator holds their settlement', async () => {
+      const world = await openWorld();
+      const held = { _id: 'stl_x', merchantId: 'mer_a', mode: 'live', state: 'held' };
+      const actor = { ...held, snapshot: { value: 'held', context: { dueAtMs: dueMs } } };
+      await world.db.collection<Doc>('settlements').insertOne(actor);
+      const late = await overdue(world, dueMs + dayMs / 2);
+      expect(late.map((breach) => breach.mode)).to.deep.equal(['test']);
+      await world.close();
+    });
+  });
+
+  it('looks 30 seconds behind, and again from where it stopped', async () => {
+    const world = await openWorld();
+    const stray = payment({ postedAtMs: startMs + 40_000 });
+    await world.written(post(entry(stray)));
+    const first = await auditRecent(world.db, auditMs, world.start);
+    expect(kinds(first)).to.deep.equal([]);
+    const second = await auditRecent(world.db, auditMs + 60_000, first.next);
+    expect(kinds(second)).to.deep.equal(['capture.unfounded']);
+    const third = await auditRecent(world.db, auditMs + 120_000, second.next);
+    expect(kinds(third)).to.deep.equal([]);
+    await world.close();
+  });
+
+  it('sums the touched merchants from the beginning where MongoDB has forgotten the last snapshot', async () => {
+    const world = await openWorld();
+    await nudge(world.db, 'live:TZS:mer_a:1', 'available', 5);
+    const long = new Timestamp({ t: Math.floor(startMs / 1_000) - 3_600, i: 1 });
+    for (const snapshotAt of [null, long]) {
+      const report = await auditRecent(world.db, auditMs, { ...world.start, snapshotAt });
+      expect(kinds(report)).to.deep.equal(['counter.differs']);
+      expect(report.checked.merchants).to.equal(2);
+    }
+    await world.close();
+  });
+
+  it('compares movements between two snapshots without summing the past', async () => {
+    const world = await openWorld();
+    const since = await currentSnapshot(world.db);
+    await touch(world);
+    const between = await currentSnapshot(world.db);
+    const settledBefore = new Date(startMs - 30_000);
+    expect(await unevenlyMoved(world.db, { since, until: between, settledBefore })).to.deep.equal([]);
+    await touch(world);
+    await nudge(world.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -9_750);
+    const until = await currentSnapshot(world.db);
+    const suspects = await unevenlyMoved(world.db, { since: between, until, settledBefore });
+    expect(suspects).to.deep.equal([{ merchantId: 'mer_a', mode: 'live' }]);
+    await world.close();
+  });
+
+  it('lists at most a hundred breaches of one check, and still makes the others', async () => {
+    const world = await openWorld();
+    const strays = Array.from({ length: 120 }, () => payment());
+    await world.written(...strays.map((stray) => post(entry(stray))));
+    await nudge(world.db, 'live:TZS:mer_a:1', 'available', 5);
+    const report = await auditAll(world.db, auditMs);
+    expect(report.isTruncated).to.equal(true);
+    expect(report.breaches.filter((breach) => breach.kind === 'capture.unfounded')).to.have.length(100);
+    expect(kinds(report)).to.deep.equal(['capture.unfounded', 'counter.differs']);
+    await world.close();
+  });
+
+  it('raises no false alarm while payments and settlements go on', async () => {
+    const world = await openWorld();
+    let isOpen = true;
+    let part = 1;
+    const paying = [world.commit, otherCommitter(world)].map(async (commit, stripe) => {
+      while (isOpen) {
+        const paid = Array.from({ length: 8 }, () => payment({ postedAtMs: Date.now() }));
+        await Promise.all(paid.map((each) => commit(success(each, today, stripe + 1))));
+      }
+    });
+    const settling = (async () => {
+      while (isOpen) {
+        for await (const bucket of openBuckets(world.db, { date: today })) {
+          const source = { machine: 'settlement', id: 'stl_b', seq: ++part };
+          const times = { effectiveAtMs: startMs, postedAtMs: Date.now() };
+          await world.commit(post(bucketSettled(bucket, part, source, times)));
+        }
+      }
+    })();
+    let cursor = world.start;
+    for (let round = 0; round < 8; round++) {
+      const recent = await auditRecent(world.db, Date.now() + 31_000, cursor);
+      expect(recent.breaches).to.deep.equal([]);
+      cursor = recent.next;
+      const all = await auditAll(world.db, Date.now());
+      expect(all.breaches).to.deep.equal([]);
+    }
+    isOpen = false;
+    await Promise.all([...paying, settling]);
+    expect((await auditAll(world.db, Date.now() + 31_000)).breaches).to.deep.equal([]);
+    await world.close();
+  });
+});

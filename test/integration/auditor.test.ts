@@ -1,0 +1,298 @@
+import { expect } from 'chai';
+import { Long } from 'mongodb';
+import {
+  auditAll,
+  auditRecent,
+  collectionSucceeded,
+  type JournalEntry,
+  latePaymentAccepted,
+  type Payment,
+  post,
+} from '../../src/ledger/ledger.ts';
+import { type Doc, int64 } from '../../src/mongo.ts';
+import { collectionWrite, eventWrite, nudge, plant } from '../support/books.ts';
+import {
+  auditMs,
+  entry,
+  kinds,
+  openWorld,
+  payment,
+  startMs,
+  tomorrow,
+  touch,
+  type World,
+  yesterday,
+} from '../support/histories.ts';
+
+const dayMs = 86_400_000;
+
+async function set(world: World, into: string, _id: string, fields: object): Promise<void> {
+  const result = await world.db
+    .collection<Doc>(into)
+    .updateOne({ _id }, { $set: fields }, { bypassDocumentValidation: true });
+  expect(result.matchedCount).to.equal(1);
+}
+async function remove(world: World, into: string, filter: object): Promise<void> {
+  expect((await world.db.collection(into).deleteOne(filter)).deletedCount).to.equal(1);
+}
+/** An entry about a collection, planted without its counters; these are then moved by hand to fit. */
+async function plantPosted(world: World, planted: JournalEntry): Promise<void> {
+  await plant(world.db, planted);
+  await world.written(post(planted).slice(1));
+}
+
+type Fault = {
+  fault: string;
+  plant(world: World): Promise<void>;
+  finds: string[];
+  /** What an audit of what is new finds, where that differs. */
+  recently?: string[];
+};
+
+const faults: Fault[] = [
+  {
+    fault: 'an entry whose debits and credits differ',
+    async plant(world) {
+      const key = `live:${world.pending.collectionId}:succeeded`;
+      await set(world, 'journal_entries', key, { 'lines.0.debit': Long.fromNumber(10_001) });
+    },
+    finds: ['book.unbalanced', 'capture.differs', 'entry.unbalanced'],
+  },
+  {
+    fault: 'an amount that is no 64-bit integer',
+    async plant(world) {
+      const key = `live:${world.pending.collectionId}:succeeded`;
+      await set(world, 'journal_entries', key, { 'lines.0.debit': 10_000 });
+    },
+    finds: ['entry.malformed'],
+  },
+  {
+    fault: 'a line in the other mode’s book',
+    async plant(world) {
+      const key = `live:${world.pending.collectionId}:succeeded`;
+      const account = 'test:TZS:provider_clearing:MPESA_TZ';
+      await set(world, 'journal_entries', key, { 'lines.0.account': account });
+    },
+    finds: ['book.unbalanced', 'entry.malformed'],
+  },
+  {
+    fault: 'a line for another merchant',
+    async plant(world) {
+      const key = `live:${world.pending.collectionId}:succeeded`;
+      await set(world, 'journal_entries', key, { 'lines.1.account': 'live:TZS:merchant_pending:mer_z' });
+    },
+    finds: ['entry.malformed'],
+  },
+  ...['pending', 'available', 'reserved'].map((counter) => ({
+    fault: `a counter of ${counter} that moved without a line`,
+    async plant(world: World) {
+      const path = counter === 'pending' ? `pending.${tomorrow}` : counter;
+      await nudge(world.db, 'live:TZS:mer_a:0', path, 1);
+    },
+    finds: counter === 'reserved' ? ['counter.differs', 'reserved.differs'] : ['counter.differs'],
+  })),
+  {
+    fault: 'an entry whose counter did not move',
+    async plant(world) {
+      await world.written([post(entry(world.failed))[0]!]);
+      await set(world, 'collections', world.failed.collectionId, { status: 'succeeded', state: 'succeeded' });
+      await set(world, 'events', (await eventOf(world, world.failed))!, { type: 'collection.succeeded' });
+    },
+    finds: ['counter.differs'],
+  },
+  {
+    fault: 'a success without a capture',
+    async plant(world) {
+      const paid = payment();
+      await world.written([collectionWrite(paid, 'succeeded'), eventWrite(paid, 'succeeded')]);
+    },
+    finds: ['capture.missing'],
+  },
+  {
+    fault: 'a success captured twice',
+    async plant(world) {
+      const twin = entry(world.pending);
+      await plantPosted(world, { ...twin, _id: `live:${world.pending.collectionId}:succeeded_again` });
+    },
+    finds: ['capture.doubled'],
+  },
+  {
+    fault: 'a failed collection with a capture',
+    plant: (world) => world.written(post(entry(world.failed))),
+    finds: ['capture.unfounded'],
+  },
+  {
+    fault: 'an open collection with a capture',
+    plant: (world) => world.written(post(entry(world.created))),
+    finds: ['capture.unfounded'],
+  },
+  {
+    fault: 'a capture of a collection that does not exist',
+    plant: (world) => world.written(post(entry(payment()))),
+    finds: ['capture.unfounded'],
+  },
+  {
+    fault: 'a capture of another amount',
+    async plant(world) {
+      const wrong = { ...world.failed, amountTzs: 20_000 };
+      await world.written(post(entry(wrong)));
+      await set(world, 'collections', wrong.collectionId, { status: 'succeeded', state: 'succeeded' });
+      await set(world, 'events', (await eventOf(world, wrong))!, { type: 'collection.succeeded' });
+    },
+    finds: ['capture.differs'],
+  },
+  {
+    fault: 'a capture with another fee',
+    plant: (world) => set(world, 'collections', world.pending.collectionId, { 'data.feeTzs': int64(251) }),
+    finds: ['capture.differs'],
+  },
+  {
+    fault: 'a capture for another merchant',
+    async plant(world) {
+      const stray = payment();
+      await world.written(
+        [collectionWrite({ ...stray, merchantId: 'mer_c' }, 'succeeded'), eventWrite(stray, 'succeeded')],
+        post(entry(stray)),
+      );
+    },
+    finds: ['capture.differs'],
+  },
+  {
+    fault: 'a success proved false on one side only',
+    plant: (world) => set(world, 'collections', world.reversed.collectionId, { state: 'succeeded.standing' }),
+    finds: ['capture.unfounded'],
+  },
+  {
+    fault: 'a success that says it was reversed although the money is still there',
+    plant: (world) => set(world, 'collections', world.pending.collectionId, { state: 'succeeded.reversed' }),
+    finds: ['reversal.missing'],
+  },
+  {
+    fault: 'a held payment that its collection knows nothing of',
+    plant: (world) => set(world, 'collections', world.held.collectionId, { state: 'expired.resting' }),
+    finds: ['hold.differs', 'reserved.differs'],
+  },
+  {
+    fault: 'a collection that says it holds a payment, without an entry',
+    plant: (world) => set(world, 'collections', world.failed.collectionId, { state: 'failed.latePaid.held' }),
+    finds: ['hold.differs'],
+  },
+  {
+    fault: 'a late payment that is both returned and accepted',
+    async plant(world) {
+      const twice = latePaymentAccepted(world.returned, { settlesOn: tomorrow, stripe: 1 });
+      await plant(world.db, twice);
+    },
+    finds: ['capture.unfounded', 'counter.differs', 'hold.differs'],
+  },
+  {
+    fault: 'a final collection without its event',
+    plant: (world) => remove(world, 'events', { collectionId: world.pending.collectionId }),
+    finds: ['event.missing'],
+  },
+  {
+    fault: 'a failure without entry and event',
+    async plant(world) {
+      await world.written([collectionWrite(payment(), 'failed')]);
+    },
+    finds: ['event.missing'],
+    recently: [], // nothing new points at it: the night's work
+  },
+  {
+    fault: 'an event told twice',
+    async plant(world) {
+      await world.written([eventWrite(world.failed, 'failed')]);
+    },
+    finds: ['event.doubled'],
+  },
+  {
+    fault: 'a late success that never told its expiry',
+    plant: (world) =>
+      remove(world, 'events', { collectionId: world.accepted.collectionId, type: 'collection.expired' }),
+    finds: ['event.missing'],
+  },
+  {
+    fault: 'an event of a state that was never reached',
+    async plant(world) {
+      await world.written([eventWrite(world.pending, 'failed')]);
+    },
+    finds: ['event.unfounded'],
+  },
+  {
+    fault: 'an event of an open collection',
+    async plant(world) {
+      await world.written([eventWrite(world.created, 'succeeded')]);
+    },
+    finds: ['event.unfounded'],
+  },
+  {
+    fault: 'an event of no collection',
+    async plant(world) {
+      await world.written([eventWrite(payment(), 'failed')]);
+    },
+    finds: ['event.unfounded'],
+  },
+  {
+    fault: 'a bucket that should have settled yesterday',
+    async plant(world) {
+      const stuck = payment({ merchantId: 'mer_stuck', postedAtMs: startMs - 2 * dayMs });
+      await world.written(post(collectionSucceeded(stuck, { settlesOn: yesterday, stripe: 1 })));
+    },
+    finds: ['bucket.overdue', 'capture.unfounded'],
+    recently: ['bucket.overdue'],
+  },
+];
+
+async function eventOf(world: World, { collectionId }: Payment): Promise<string | undefined> {
+  return (await world.db.collection<Doc>('events').findOne({ collectionId }))?._id;
+}
+
+describe('auditor on MongoDB', function () {
+  this.timeout(60_000);
+
+  it('finds nothing in right books of every kind, wholly or recently', async () => {
+    const world = await openWorld();
+    const all = await auditAll(world.db, auditMs);
+    expect(all.breaches).to.deep.equal([]);
+    expect(all.isTruncated).to.equal(false);
+    expect(all.checked).to.deep.equal({ collections: 12, merchants: 4 });
+    expect(all.next.untilMs).to.equal(auditMs - 30_000);
+
+    const recent = await auditRecent(world.db, auditMs, world.start);
+    expect(recent.breaches).to.deep.equal([]);
+    expect(recent.next.untilMs).to.equal(auditMs - 30_000);
+    // nothing moved unevenly, so no merchant's history had to be summed
+    expect(recent.checked.merchants).to.equal(0);
+    await world.close();
+  });
+
+  for (const { fault, plant: plantFault, finds, recently } of faults) {
+    it(`finds ${fault}`, async () => {
+      const world = await openWorld();
+      await plantFault(world);
+      await touch(world);
+      expect(kinds(await auditAll(world.db, auditMs))).to.deep.equal(finds);
+      expect(kinds(await auditRecent(world.db, auditMs, world.start))).to.deep.equal(recently ?? finds);
+      await world.close();
+    });
+  }
+
+  it('says which counter differs, and by how much', async () => {
+    const world = await openWorld();
+    await nudge(world.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -1);
+    const { breaches } = await auditAll(world.db, auditMs);
+    expect(breaches).to.deep.equal([
+      {
+        kind: 'counter.differs',
+        mode: 'live',
+        currency: 'TZS',
+        merchantId: 'mer_a',
+        stripe: 1,
+        counter: `pending.${tomorrow}`,
+        counterTzs: 9_749,
+        linesTzs: 9_750,
+      },
+    ]);
+    await world.close();
+  });
+});

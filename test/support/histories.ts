@@ -1,0 +1,114 @@
+import { currentSnapshot } from '../../src/ledger/counters.ts';
+import {
+  type AuditCursor,
+  type AuditReport,
+  bucketSettled,
+  collectionSucceeded,
+  latePaymentAccepted,
+  latePaymentHeld,
+  latePaymentReturned,
+  openBuckets,
+  type Payment,
+  post,
+  successProvedFalse,
+} from '../../src/ledger/ledger.ts';
+import { settlementDate } from '../../src/settlement/calendar.ts';
+import {
+  type Books,
+  collectionWrite,
+  eventWrite,
+  openBooks,
+  payment as paymentAt,
+  success,
+} from './books.ts';
+
+// MongoDB's own clock dates snapshots, so these books are kept in the present.
+export const startMs = Date.now();
+export const auditMs = startMs + 60_000;
+export const today = settlementDate(startMs, 0).date;
+export const tomorrow = settlementDate(startMs, 1).date;
+export const yesterday = settlementDate(startMs - 86_400_000, 0).date;
+export const payment = (terms: Partial<Payment> = {}) =>
+  paymentAt({ effectiveAtMs: startMs, postedAtMs: startMs, ...terms });
+
+/** Books with one collection of every kind of history, all of them right. */
+export interface World extends Books {
+  start: AuditCursor;
+  pending: Payment;
+  accepted: Payment;
+  held: Payment;
+  returned: Payment;
+  reversed: Payment;
+  failed: Payment;
+  expired: Payment;
+  created: Payment;
+}
+
+export async function openWorld(): Promise<World> {
+  const books = await openBooks('auditor');
+  const start = { untilMs: startMs - 60_000, snapshotAt: await currentSnapshot(books.db) };
+  const [pending, accepted, held, returned, reversed] = Array.from({ length: 5 }, () => payment());
+  const [failed, expired, created] = Array.from({ length: 3 }, () => payment());
+  const to = { settlesOn: tomorrow, stripe: 2 };
+  await books.written(success(pending!, tomorrow));
+  await books.written(success(payment(), null, 3), success(payment({ feeTzs: 0 }), today));
+  await books.written(success(payment({ mode: 'test', merchantId: 'mer_b' }), tomorrow));
+  for await (const bucket of openBuckets(books.db, { date: today })) {
+    const source = { machine: 'settlement', id: 'stl_a', seq: 1 };
+    await books.written(
+      post(bucketSettled(bucket, 1, source, { effectiveAtMs: startMs, postedAtMs: startMs })),
+    );
+  }
+  await books.written(
+    [collectionWrite(accepted!, 'succeeded', 'succeeded.standing', true)],
+    [
+      ...post(latePaymentHeld(accepted!)),
+      eventWrite(accepted!, 'expired'),
+      eventWrite(accepted!, 'succeeded'),
+    ],
+  );
+  await books.written(post(latePaymentAccepted(accepted!, to)));
+  const byPolicy = payment();
+  await books.written(
+    [collectionWrite(byPolicy, 'succeeded', 'succeeded.standing', true)],
+    [
+      ...post(collectionSucceeded(byPolicy, to)),
+      eventWrite(byPolicy, 'failed'),
+      eventWrite(byPolicy, 'succeeded'),
+    ],
+  );
+  await books.written(
+    [collectionWrite(held!, 'expired', 'expired.latePaid.held'), eventWrite(held!, 'expired')],
+    post(latePaymentHeld(held!)),
+    [collectionWrite(returned!, 'failed', 'failed.latePaid.returned'), eventWrite(returned!, 'failed')],
+    post(latePaymentHeld(returned!)),
+  );
+  await books.written(post(latePaymentReturned(returned!)));
+  await books.written(
+    [collectionWrite(reversed!, 'succeeded', 'succeeded.reversed'), eventWrite(reversed!, 'succeeded')],
+    post(collectionSucceeded(reversed!, to)),
+  );
+  const captureKey = `live:${reversed!.collectionId}:succeeded`;
+  await books.written(post(successProvedFalse(reversed!, captureKey, { bucket: tomorrow, stripe: 2 })));
+  await books.written(
+    [collectionWrite(failed!, 'failed', 'failed.resting'), eventWrite(failed!, 'failed')],
+    [collectionWrite(expired!, 'expired', 'expired.watching.waiting'), eventWrite(expired!, 'expired')],
+    [collectionWrite(created!, 'created', 'created.awaitingApproval')],
+  );
+  return {
+    ...books,
+    start,
+    ...{ pending: pending!, accepted: accepted!, held: held!, returned: returned!, reversed: reversed! },
+    ...{ failed: failed!, expired: expired!, created: created! },
+  };
+}
+
+/** The kinds of breaches in a report, each once, sorted. */
+export const kinds = (report: AuditReport) =>
+  [...new Set(report.breaches.map((breach) => breach.kind))].sort();
+
+/** A capture that settles tomorrow. */
+export const entry = (of: Payment) => collectionSucceeded(of, { settlesOn: tomorrow, stripe: 1 });
+
+/** One more right payment of the same merchant. */
+export const touch = (world: World) => world.written(success(payment(), tomorrow));
