@@ -6,13 +6,16 @@ import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 
-/** The quick terms of test mode; every duration is divided by `speed`. */
+/** However fast the simulated network is told to be, our own queue and worker need a moment. */
+const workerMs = 1_500;
+
+/** The quick terms of test mode; every duration of the network is divided by `speed`. */
 function quickTerms(speed: number): RailTerms {
-  const ms = (duration: number) => Math.max(1, Math.round(duration / speed));
+  const ms = (duration: number, leastMs = 1) => Math.max(leastMs, Math.round(duration / speed));
   return {
-    pushWindowMs: ms(5 * secondMs),
+    pushWindowMs: ms(5 * secondMs, workerMs),
     promptLifeMs: ms(20 * secondMs),
-    answerTimeoutMs: ms(5 * secondMs),
+    answerTimeoutMs: ms(5 * secondMs, workerMs),
     pushRetryMs: ms(secondMs),
     pollLadderMs: [2, 5, 10].map((seconds) => ms(seconds * secondMs)),
     notFoundGraceMs: ms(5 * secondMs),
