@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What a service without configured secrets makes at its first start and keeps with its data. */
@@ -35,8 +35,9 @@ export async function loadOrCreateSecrets(dataDir: string): Promise<Secrets> {
     keyHashSecret: randomBytes(32).toString('base64url'),
     secretsKey: randomBytes(32).toString('base64'),
   };
-  await write(dataDir, made);
-  return made;
+  // Of two services that start at once only one gets DATA_DIR, but which is not yet settled: the first file counts.
+  const isFirst = await write(dataDir, made, link);
+  return isFirst ? made : loadOrCreateSecrets(dataDir);
 }
 
 /** The merchant made at the first start; undefined before `keepFirstMerchant`. */
@@ -46,7 +47,7 @@ export async function readFirstMerchant(dataDir: string): Promise<FirstMerchant 
 
 /** Keeps the first merchant's test key beside the secrets, which must have been made. */
 export async function keepFirstMerchant(dataDir: string, kept: FirstMerchant): Promise<void> {
-  await write(dataDir, { ...(await loadOrCreateSecrets(dataDir)), kept });
+  await write(dataDir, { ...(await loadOrCreateSecrets(dataDir)), kept }, rename);
 }
 
 async function read(dataDir: string): Promise<Identity | undefined> {
@@ -69,17 +70,24 @@ async function read(dataDir: string): Promise<Identity | undefined> {
   throw new Error(`${file} is damaged. ${advice}`);
 }
 
-/** Whole or not at all, and on disk before anything is hashed or encrypted with it. */
-async function write(dataDir: string, identity: Identity): Promise<void> {
+/**
+ * Whole or not at all, and on disk before anything is hashed or encrypted with it. `put` is `rename`, which
+ * replaces, or `link`, which gives way to a file that is there: then the answer is false.
+ */
+async function write(dataDir: string, identity: Identity, put: typeof rename): Promise<boolean> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const file = join(dataDir, 'secrets.json');
-  const handle = await open(`${file}.new`, 'w', 0o600);
+  const own = join(dataDir, `secrets.${randomUUID()}`);
   try {
-    await handle.chmod(0o600); // the mode above is not applied to a file that is there already
+    const handle = await open(own, 'wx', 0o600);
     await handle.writeFile(`${JSON.stringify(identity, null, 2)}\n`);
     await handle.sync();
-  } finally {
     await handle.close();
+    await put(own, join(dataDir, 'secrets.json'));
+    return true;
+  } catch (error) {
+    if (put === link && (error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(own, { force: true });
   }
-  await rename(`${file}.new`, file);
 }

@@ -182,6 +182,13 @@ describe('the identity kept with the data', () => {
     );
   });
 
+  it('is one and the same for services that start for the first time at once', async () => {
+    const dataDir = join(folder(), 'identity-at-once');
+    const made = await Promise.all(Array.from({ length: 8 }, () => loadOrCreateSecrets(dataDir)));
+    expect(new Set(made.map((one) => one.secretsKey)).size).equal(1);
+    expect(await readdir(dataDir)).deep.equal(['secrets.json']);
+  });
+
   it('is never replaced when it is damaged', async () => {
     const dataDir = join(folder(), 'identity-damaged');
     await mkdir(dataDir);
