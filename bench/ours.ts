@@ -1,0 +1,48 @@
+import process from 'node:process';
+import { loadConfig } from '../src/config.ts';
+import { createLog } from '../src/log.ts';
+import { newKey, newMerchant } from '../src/merchants/merchants.ts';
+import { startService } from '../src/service.ts';
+
+/** The real service as a process of the bench. env: the service's own, BENCH_DB for the database and prefix. */
+const config = loadConfig({
+  MONGODB_URI: process.env.MONGODB_URI,
+  REDIS_URL: process.env.REDIS_URL,
+  MONGODB_DATABASE: process.env.BENCH_DB,
+  REDIS_PREFIX: process.env.BENCH_DB,
+  ROLE: process.env.BENCH_ROLE ?? 'all',
+  OPERATOR_TOKEN: 'operator-token-of-the-bench',
+  KEY_HASH_SECRET: 'key-hash-secret-of-the-bench',
+  SECRETS_KEY: Buffer.alloc(32, 9).toString('base64'),
+  HOST: '127.0.0.1',
+  PORT: '0',
+  ADMIN_PORT: '0',
+  LOG_LEVEL: process.env.BENCH_LOG ?? 'warn',
+  RATE_LIMIT_PER_SECOND: '0',
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  SIMULATOR_DELAY: process.env.BENCH_SIMULATOR_DELAY ?? '500ms..501ms',
+});
+const service = await startService({
+  config: { ...config, mongodbUri: config.mongodbUri!, redisUrl: config.redisUrl! },
+  log: createLog(config.logLevel),
+});
+const { actors, clock, committer } = service.wired;
+let key = '';
+let merchantId = '';
+if (!process.env.BENCH_NO_MERCHANT) {
+  const atMs = clock.now();
+  const merchant = newMerchant({ name: 'Bench' }, atMs);
+  merchantId = merchant.record._id;
+  const made = newKey({ merchantId, mode: 'test', by: 'bench', hashSecret: config.keyHashSecret, atMs });
+  await actors.commit([...merchant.writes, ...made.writes]);
+  key = made.secret;
+}
+const port = service.baseUrl ? Number(new URL(service.baseUrl).port) : 0;
+process.on('message', (message) => {
+  if (message === 'counts') {
+    const { rss } = process.memoryUsage();
+    process.send?.({ counts: { ...committer.counts }, rss, cpu: process.cpuUsage() });
+  }
+});
+process.on('SIGTERM', () => void service.stop().then(() => process.exit(0)));
+process.send?.({ port, key, merchantId, adminUrl: service.adminUrl });

@@ -1,0 +1,103 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { MongoClient } from 'mongodb';
+import { type Embedded, startEmbedded } from '../src/embedded/embedded.ts';
+import type { LoadPlan, LoadResult } from './load.ts';
+
+/** Stores of the bench's own and the processes on them; every one it started is ended by its id. */
+export class Stage {
+  readonly #embedded: Embedded;
+  readonly #dataDir: string;
+  readonly #children = new Set<ChildProcess>();
+  readonly mongodbUri: string;
+  readonly redisUrl: string;
+  readonly client: MongoClient;
+
+  private constructor(embedded: Embedded, dataDir: string, client: MongoClient) {
+    this.#embedded = embedded;
+    this.#dataDir = dataDir;
+    this.mongodbUri = embedded.mongodbUri!;
+    this.redisUrl = embedded.redisUrl!;
+    this.client = client;
+  }
+
+  static async open(): Promise<Stage> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'kusanya-bench-'));
+    const say = () => {};
+    const embedded = await startEmbedded({ dataDir, needMongo: true, needRedis: true, say });
+    return new Stage(embedded, dataDir, await new MongoClient(embedded.mongodbUri!).connect());
+  }
+
+  /** Forks a server of the bench and waits for what it says when it is ready. */
+  async start<Hello>(
+    file: string,
+    database: string,
+    env: Record<string, string> = {},
+  ): Promise<{ child: ChildProcess; hello: Hello }> {
+    const child = fork(join(import.meta.dirname, file), {
+      execArgv: [
+        '--import=tsx',
+        ...(process.env.BENCH_PROFILE === file ? ['--cpu-prof', '--cpu-prof-dir=/tmp/kusanya-prof'] : []),
+      ],
+      env: {
+        ...process.env,
+        MONGODB_URI: this.mongodbUri,
+        REDIS_URL: this.redisUrl,
+        BENCH_DB: database,
+        ...env,
+      },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#children.add(child);
+    const hello = await new Promise<Hello>((resolve, reject) => {
+      child.once('message', (message) => resolve(message as Hello));
+      child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+    });
+    return { child, hello };
+  }
+
+  async end(child: ChildProcess): Promise<void> {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    const hard = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    await ended;
+    clearTimeout(hard);
+    this.#children.delete(child);
+  }
+
+  /** Runs the load generator to its end. */
+  load(plan: LoadPlan): Promise<LoadResult> {
+    const child = spawn(
+      process.execPath,
+      ['--import=tsx', join(import.meta.dirname, 'load.ts'), JSON.stringify(plan)],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    this.#children.add(child);
+    return new Promise((resolve, reject) => {
+      let text = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        text += chunk;
+      });
+      child.once('exit', () => {
+        this.#children.delete(child);
+        try {
+          resolve(JSON.parse(text) as LoadResult);
+        } catch {
+          reject(new Error(`the load generator said: ${text}`));
+        }
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    await this.client.close();
+    await this.#embedded.stop();
+    await rm(this.#dataDir, { recursive: true, force: true });
+  }
+}
