@@ -286,7 +286,7 @@ class Exchange {
       () => socket.removeListener('data', begin),
       () => {},
     );
-    if (!socket.connecting) {
+    if (this.isReused) {
       this.#phase = 'answer';
       return;
     }

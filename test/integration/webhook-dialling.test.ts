@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import http from 'node:http';
 import https from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Dialer } from '../../src/webhooks/dial.ts';
 import { faultOf } from '../../src/webhooks/faults.ts';
@@ -273,6 +275,14 @@ describe('webhook dialling', () => {
           detail: code,
         });
       }
+    });
+
+    it('are what happens when the process has run out of file handles', () => {
+      const script = fileURLToPath(new URL('../support/out-of-handles.ts', import.meta.url));
+      const command = `ulimit -n 200; exec "${process.execPath}" --import=tsx "${script}"`;
+      const result = JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8' }));
+      const told = { ok: false, reason: 'sender_fault', charged: false, detail: 'EMFILE', phase: 'connect' };
+      expect(result).to.include(told);
     });
 
     it('are charged once the endpoint has a part in it, or can only be reached over IPv6', () => {
