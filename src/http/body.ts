@@ -30,6 +30,10 @@ export async function readJson(ctx: Context): Promise<Record<string, unknown>> {
       ? parseJson(ctx, nothing)
       : Promise.race([parseJson(ctx, nothing), cutShort(ctx)]));
   } catch (error) {
+    // The parser stops in the middle of the body: the rest must not pass for the connection's next request.
+    ctx.req.unpipe();
+    ctx.req.resume();
+    ctx.set('Connection', 'close');
     throw parserError(error as ParserError);
   }
   const body: unknown = ctx.request.body ?? {};
@@ -58,7 +62,9 @@ function hasBody(ctx: Context): boolean {
 /** Rejects when the client goes away. The parser waits for the inflated stream, which never hears of that. */
 function cutShort(ctx: Context): Promise<never> {
   return new Promise((_resolve, reject) => {
-    ctx.req.once('close', () => reject(Object.assign(new Error('request aborted'), { status: 400 })));
+    ctx.req.once('close', () => {
+      if (!ctx.req.complete) reject(Object.assign(new Error('request aborted'), { status: 400 }));
+    });
   });
 }
 
@@ -121,7 +127,7 @@ function isJson(text: string): boolean {
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return true;
+    if (depth >= maxDepth) return true;
     const below: unknown[] = [];
     for (const item of level) {
       if (typeof item !== 'object' || item === null) continue;

@@ -102,16 +102,16 @@ export interface NewMerchant {
 
 /** A new merchant and the write that stores it. `atMs`: the clock's now. */
 export function newMerchant(input: NewMerchant, atMs: number): { record: Merchant; writes: Write[] } {
-  const record: Merchant = {
+  const { settlementDelayDays, feePlanId } = input;
+  const required: Merchant = {
     _id: newId('mer', atMs),
     name: input.name,
     suspended: input.suspended ?? false,
-    settlementDelayDays: input.settlementDelayDays,
-    feePlanId: input.feePlanId,
     latePayments: input.latePayments ?? 'hold',
-    limits: input.limits ?? {},
+    limits: withChanges({}, input.limits ?? {}),
     createdAt: new Date(atMs),
   };
+  const record = withChanges(required, { settlementDelayDays, feePlanId });
   const doc: Doc = { ...record, limits: storedLimits(record.limits) };
   return { record, writes: [{ op: 'insert', into: merchantsSpec.name, doc, onDuplicate: 'race' }] };
 }
@@ -179,7 +179,7 @@ export function newKey(input: NewKey): { record: ApiKey; secret: string; writes:
     last4: secret.slice(-4),
     createdBy: input.by,
     createdAt: new Date(input.atMs),
-    replaces: input.replaces,
+    ...(input.replaces === undefined ? {} : { replaces: input.replaces }),
   };
   const writes: Write[] = [{ op: 'insert', into: apiKeysSpec.name, doc: { ...record }, onDuplicate: 'race' }];
   return { record, secret, writes };
@@ -219,6 +219,7 @@ function updateLiveKey(id: string, update: UpdateFilter<Doc>): Write {
   return { op: 'update', into: apiKeysSpec.name, filter, update, onMiss: 'race' };
 }
 
+/** Without the fields that are undefined or, to take them away, null. */
 function withChanges<T extends object>(current: T, changes: object): T {
   const changed: Record<string, unknown> = Object.fromEntries(Object.entries(current));
   for (const [name, value] of Object.entries(changes)) {

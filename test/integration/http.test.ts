@@ -1,0 +1,218 @@
+import { Agent } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { createKoa, forAnyone, listen, route } from '../../src/http/http.ts';
+import { call, errorOf } from '../support/call.ts';
+import { clock, goodBody, keys, log, logged, openShop, type Shop } from '../support/shop.ts';
+
+const undocumented = { id: 'x', summary: '', description: '', tag: '', answers: {} };
+
+describe('requests', () => {
+  let shop: Shop;
+  before(async () => {
+    shop = await openShop({
+      'no luck': () => {
+        throw new TypeError('out of luck');
+      },
+    });
+  });
+  after(() => shop.close());
+
+  it('checks go in order: key, content type, JSON, key syntax, replay, schema', async () => {
+    const send = async (options: Parameters<Shop['ask']>[2]) =>
+      errorOf(await shop.ask('POST', '/v1/collections', options)).code;
+    const text = { 'Content-Type': 'text/plain' };
+    const json = { 'Content-Type': 'application/json' };
+    await shop.create(goodBody, 'test', { 'Idempotency-Key': 'order' });
+    const codes = [
+      await send({ body: '{', headers: text, key: 'nobody' }),
+      await send({ body: '{', headers: text }),
+      await send({ body: '{', headers: json }),
+      await send({ body: '{}', headers: json }),
+      await send({ body: '{}', headers: { ...json, 'Idempotency-Key': 'order' } }),
+      await send({ body: '{}', headers: { ...json, 'Idempotency-Key': 'fresh' } }),
+    ];
+    expect(codes).to.deep.equal([
+      'api_key_invalid',
+      'unsupported_media_type',
+      'invalid_json',
+      'idempotency_key_missing',
+      'idempotency_key_reused',
+      'parameter_missing',
+    ]);
+  });
+
+  it('a replay is the same status and bytes, marked, under a new request id', async () => {
+    const before = shop.created();
+    const key = { 'Idempotency-Key': 'twice' };
+    const first = await shop.create(goodBody, 'test', key);
+    const { amount, phone, reference } = goodBody;
+    const second = await shop.create({ reference, phone, amount }, 'test', key);
+    expect(shop.created()).to.equal(before + 1);
+    expect([second.status, second.text]).to.deep.equal([202, first.text]);
+    expect(second.headers['idempotent-replayed']).to.equal('true');
+    expect(first.headers).not.to.have.property('idempotent-replayed');
+    expect(second.headers['request-id']).not.to.equal(first.headers['request-id']);
+  });
+
+  it('fifty parallel requests with one key make one collection', async () => {
+    const before = shop.created();
+    const key = { 'Idempotency-Key': 'fifty' };
+    const replies = await Promise.all(Array.from({ length: 50 }, () => shop.create(goodBody, 'test', key)));
+    expect(shop.created()).to.equal(before + 1);
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+    expect(replies.filter(({ headers }) => headers['idempotent-replayed'] === 'true').length).to.equal(49);
+  });
+
+  it('an error stores nothing: a corrected body may use the same key', async () => {
+    const key = { 'Idempotency-Key': 'corrected' };
+    expect((await shop.create({ ...goodBody, amount: 1 }, 'test', key)).status).to.equal(400);
+    expect((await shop.create({ ...goodBody, reference: 'no luck' }, 'test', key)).status).to.equal(500);
+    expect((await shop.create(goodBody, 'test', key)).status).to.equal(202);
+  });
+
+  it('equal keys of different merchants and modes do not meet', async () => {
+    const ids = new Set();
+    for (const who of ['test', 'live', 'small']) {
+      const body = { ...goodBody, amount: 1500, phone: '255712345678' };
+      ids.add(JSON.parse((await shop.create(body, who, { 'Idempotency-Key': 'shared' })).text).id);
+    }
+    expect(ids.size).to.equal(3);
+  });
+
+  it('a key of 255 printable characters, commas and spaces included, is one key', async () => {
+    const key = { 'Idempotency-Key': `a, b ~${'!'.repeat(249)}` };
+    expect((await shop.create(goodBody, 'test', key)).status).to.equal(202);
+    expect((await shop.create(goodBody, 'test', key)).headers['idempotent-replayed']).to.equal('true');
+  });
+
+  it('compressed bodies and any spelling of JSON in UTF-8 are read', async () => {
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
+      const headers = { 'Content-Type': type, 'Content-Encoding': 'gzip', 'Idempotency-Key': type };
+      const body = gzipSync(JSON.stringify(goodBody));
+      expect((await shop.ask('POST', '/v1/collections', { body, headers })).status).to.equal(202);
+    }
+  });
+
+  it('a client’s own request id is used when it has the right form', async () => {
+    const named = await shop.ask('GET', '/v1/whoami', { headers: { 'X-Request-Id': 'till-7_0001' } });
+    expect(named.headers['request-id']).to.equal('till-7_0001');
+    for (const bad of ['short', 'x'.repeat(65), 'two words!', ['abcdefgh', 'abcdefgh']]) {
+      const reply = await shop.ask('GET', '/v1/nothing', { headers: { 'X-Request-Id': bad } });
+      expect(reply.headers['request-id']).to.match(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);
+      expect(errorOf(reply).request_id).to.equal(reply.headers['request-id']);
+    }
+  });
+
+  it('reads answer 200 with their objects', async () => {
+    const who = await shop.ask('GET', '/v1/whoami');
+    expect([who.status, JSON.parse(who.text)]).to.deep.equal([
+      200,
+      {
+        object: 'principal',
+        merchant_id: keys.test.merchantId,
+        mode: 'test',
+        key_id: keys.test.keyId,
+      },
+    ]);
+    const balance = JSON.parse((await shop.ask('GET', '/v1/balance')).text);
+    const amounts = { pending: 1, available: 2, reserved: 3 };
+    expect(balance).to.deep.equal({ object: 'balance', mode: 'test', currency: 'TZS', ...amounts });
+    const list = await shop.ask('GET', '/v1/collections?limit=1&created_at[gte]=2026-11-21T00:00:00%2B03:00');
+    expect(JSON.parse(list.text)).to.deep.equal({ object: 'list', data: [], has_more: true });
+    const document = await shop.ask('GET', '/v1/openapi.json', { key: undefined });
+    expect(JSON.parse(document.text).openapi).to.equal('3.1.0');
+  });
+
+  it('HEAD is GET without the body', async () => {
+    const get = await call(shop.port, 'GET', '/v1/whoami', { key: 'test' });
+    const head = await call(shop.port, 'HEAD', '/v1/whoami', { key: 'test' });
+    expect([head.status, head.text]).to.deep.equal([200, '']);
+    expect(head.headers['content-length']).to.equal(get.headers['content-length']);
+  });
+
+  it('the log holds one line per request, without keys, phones or paths', async () => {
+    const from = logged.length;
+    const id = 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB';
+    await shop.create({ ...goodBody, phone: '255712345678' }, 'test');
+    await shop.ask('GET', `/v1/collections/${id}`);
+    await shop.ask('GET', '/v1/nothing?token=mine');
+    const written = logged.slice(from).map((line) => JSON.parse(line));
+    expect(written.map(({ method, route, status, code }) => [method, route, status, code])).to.deep.equal([
+      ['POST', '/v1/collections', 202, undefined],
+      ['GET', '/v1/collections/:id', 404, 'resource_not_found'],
+      ['GET', 'none', 404, 'route_not_found'],
+    ]);
+    const { merchantId, keyId } = keys.test;
+    expect(written[0]).to.include({ merchantId, mode: 'test', keyId, level: 'info' });
+    for (const secret of ['712345678', 'Bearer', 'mine', id]) {
+      expect(logged.slice(from).join()).not.to.include(secret);
+    }
+  });
+});
+
+describe('the listener', () => {
+  it('keeps a connection that was refused a body from being read as its next request', async () => {
+    const shop = await openShop();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const big = { body: `{"a":"${'x'.repeat(1_000_000)}"}`, headers: { 'Content-Type': 'application/json' } };
+    const statuses = [];
+    for (const options of [big, {}, big, {}]) {
+      const [method, path] = 'body' in options ? ['POST', '/v1/collections'] : ['GET', '/v1/whoami'];
+      statuses.push((await call(shop.port, method!, path!, { key: 'test', agent, ...options })).status);
+    }
+    expect(statuses).to.deep.equal([413, 200, 413, 200]);
+    agent.destroy();
+    await shop.close();
+  });
+
+  it('answers 503 for a handler that hangs', async () => {
+    const endpoint = forAnyone({ operation: undocumented, handler: () => new Promise<never>(() => {}) });
+    const routes = [route('GET', '/hang', 'none', endpoint)];
+    const app = createKoa({ routes, clock, log, answerTimeoutMs: 50 });
+    const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
+    const reply = await call(listener.port, 'GET', '/hang');
+    expect([reply.status, errorOf(reply).code]).to.deep.equal([503, 'service_unavailable']);
+    await listener.close();
+  });
+
+  it('lets the answer under way finish when it closes, and takes no more', async () => {
+    const endpoint = forAnyone({
+      operation: undocumented,
+      handler: async () => {
+        await wait(200);
+        return { status: 200, body: { done: true } };
+      },
+    });
+    const app = createKoa({ routes: [route('GET', '/slow', 'none', endpoint)], clock, log });
+    const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
+    const answer = call(listener.port, 'GET', '/slow', { headers: { Connection: 'keep-alive' } });
+    await wait(50);
+    const closed = listener.close();
+    const refused = await call(listener.port, 'GET', '/slow').catch((error) => error.code);
+    const reply = await answer;
+    await closed;
+    expect([reply.status, reply.headers.connection, refused]).to.deep.equal([200, 'close', 'ECONNREFUSED']);
+  });
+
+  it('cuts what does not end in the time it is given to close', async () => {
+    const endpoint = forAnyone({ operation: undocumented, handler: () => new Promise<never>(() => {}) });
+    const app = createKoa({ routes: [route('GET', '/hang', 'none', endpoint)], clock, log });
+    const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
+    const cut = call(listener.port, 'GET', '/hang').catch((error) => error.code);
+    await wait(50);
+    await listener.close(50);
+    expect(await cut).to.equal('ECONNRESET');
+  });
+
+  it('says so when the address is taken', async () => {
+    const app = createKoa({ routes: [], clock, log });
+    const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
+    const second = await listen(app, { port: listener.port, host: '127.0.0.1', clock }).catch(
+      (error) => error.code,
+    );
+    expect(second).to.equal('EADDRINUSE');
+    await listener.close();
+  });
+});

@@ -1,0 +1,197 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Db, MongoClient } from 'mongodb';
+import { MovableClock } from '../../src/clock.ts';
+import { AppError, IdempotencyStore, idempotencySpec, ReplayConflict } from '../../src/http/http.ts';
+import type { IdempotencyRecord, Produce } from '../../src/http/idempotency.ts';
+import { limits } from '../../src/limits.ts';
+import { connectMongo, prepareDatabase, type Write } from '../../src/mongo.ts';
+import { freshDatabase, stores } from '../support/stores.ts';
+
+describe('idempotency', () => {
+  let mongo: MongoClient;
+  let db: Db;
+  const clock = new MovableClock();
+  let made = 0;
+  let nextId = 0;
+
+  before(async () => {
+    mongo = await connectMongo((await stores()).mongodbUri);
+    db = mongo.db(freshDatabase('idempotency'));
+    await prepareDatabase(db, [idempotencySpec]);
+  });
+  after(() => mongo.close());
+  beforeEach(() => {
+    made = 0;
+  });
+
+  /** Each store stands for a process. */
+  const store = (waitMs = 200) => new IdempotencyStore({ db, clock, waitMs });
+  const request = (body = 'same', id = `id-${nextId++}`) => ({ id, fingerprint: body, requestId: 'req_1' });
+  const records = () => db.collection<IdempotencyRecord>('idempotency');
+
+  async function commit(write: Write): Promise<void> {
+    if (write.op === 'insert') {
+      await records()
+        .insertOne(write.doc as unknown as IdempotencyRecord)
+        .catch((error) => {
+          throw error.code === 11000 ? new ReplayConflict() : error;
+        });
+    } else if (write.op === 'update') {
+      const { matchedCount } = await records().updateOne(write.filter as object, write.update as object);
+      if (matchedCount === 0) throw new ReplayConflict();
+    }
+    made += 1;
+  }
+
+  /** A request that takes `ms` before it commits. */
+  const produce =
+    (ms = 0, text = `{"n":${Math.random()}}`): Produce =>
+    async (recordWrite) => {
+      await wait(ms);
+      await commit(recordWrite(202, text));
+      return { status: 202, body: text };
+    };
+  const codeOf = (work: Promise<unknown>) => work.catch((error: AppError) => error.code ?? error.message);
+
+  it('the first request is answered, the second replays its bytes', async () => {
+    const one = request();
+    const first = await store().run(one, produce());
+    const second = await store().run(one, produce());
+    expect(second).to.deep.equal({ ...first, replayed: true });
+    expect([first.replayed, made]).to.deep.equal([false, 1]);
+  });
+
+  it('the same key with another body is refused', async () => {
+    const one = request();
+    await store().run(one, produce());
+    expect(await codeOf(store().run({ ...one, fingerprint: 'other' }, produce()))).to.equal(
+      'idempotency_key_reused',
+    );
+    expect(made).to.equal(1);
+  });
+
+  it('a second request in the same process waits for the first, whatever its body', async () => {
+    const one = request();
+    const process = store();
+    const first = process.run(one, produce(100));
+    const same = process.run(one, produce());
+    const other = codeOf(process.run({ ...one, fingerprint: 'other' }, produce()));
+    expect((await same).body).to.equal((await first).body);
+    expect([(await same).replayed, await other, made]).to.deep.equal([true, 'idempotency_key_reused', 1]);
+  });
+
+  it('when the first ends in an error the second goes on by itself', async () => {
+    const one = request();
+    const process = store();
+    const failing: Produce = async () => {
+      await wait(50);
+      throw new AppError('channel_unavailable');
+    };
+    const first = codeOf(process.run(one, failing));
+    const others = Array.from({ length: 5 }, () => process.run(one, produce(10)));
+    const answers = await Promise.all(others);
+    expect([await first, made]).to.deep.equal(['channel_unavailable', 1]);
+    expect(answers.filter(({ replayed }) => !replayed).length).to.equal(1);
+  });
+
+  it('of fifty requests in two processes one is made and all are answered alike', async () => {
+    const one = request();
+    const processes = [store(2_000), store(2_000)];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => processes[n % 2]!.run(one, produce(20))),
+    );
+    expect(made).to.equal(1);
+    expect(new Set(answers.map(({ body }) => body)).size).to.equal(1);
+  });
+
+  it('the loser of a race between processes replays the winner, or is refused for its body', async () => {
+    const one = request();
+    const winner = store().run(one, produce(0));
+    const loser = store().run(one, produce(50));
+    const stranger = codeOf(store().run({ ...one, fingerprint: 'other' }, produce(50)));
+    expect((await loser).body).to.equal((await winner).body);
+    expect([await stranger, made]).to.deep.equal(['idempotency_key_reused', 1]);
+  });
+
+  it('a loser that cannot read a winner gives up after its time', async () => {
+    const elapsed = Date.now();
+    const lost: Produce = async () => {
+      throw new ReplayConflict();
+    };
+    expect(await codeOf(store(100).run(request(), lost))).to.equal('idempotency_key_in_use');
+    expect(Date.now() - elapsed).to.be.within(95, 1_000);
+  });
+
+  it('a winner that becomes readable late is still replayed', async () => {
+    const one = request();
+    const lost: Produce = async (recordWrite) => {
+      const write = recordWrite(202, '{"late":true}');
+      setTimeout(() => void commit(write), 80);
+      throw new ReplayConflict();
+    };
+    expect(await store(2_000).run(one, lost)).to.deep.equal({
+      status: 202,
+      body: '{"late":true}',
+      replayed: true,
+    });
+  });
+
+  it('a record is kept for 24 hours, and then taken over although it is still there', async () => {
+    const one = request();
+    const first = await store().run(one, produce());
+    clock.advance(limits.idempotencyTtlMs - 1_000);
+    expect((await store().run(one, produce())).body).to.equal(first.body);
+    clock.advance(1_000);
+    const again = await store().run({ ...one, fingerprint: 'a new body' }, produce());
+    expect([again.replayed, made]).to.deep.equal([false, 2]);
+    expect((await records().findOne({ _id: one.id }))?.body).to.equal(again.body);
+  });
+
+  it('of two processes that take an expired record over one wins', async () => {
+    const one = request();
+    await store().run(one, produce());
+    clock.advance(limits.idempotencyTtlMs);
+    const answers = await Promise.all([
+      store(2_000).run(one, produce(30)),
+      store(2_000).run(one, produce(30)),
+    ]);
+    expect(answers.map(({ replayed }) => replayed).sort()).to.deep.equal([false, true]);
+    expect(answers[0].body).to.equal(answers[1].body);
+    expect(made).to.equal(2);
+  });
+
+  it('an expired record that the database cleans up in between is no obstacle', async () => {
+    const one = request();
+    await store().run(one, produce());
+    clock.advance(limits.idempotencyTtlMs);
+    let cleaned = false;
+    const answer = await store().run(one, async (recordWrite) => {
+      if (!cleaned) await records().deleteOne({ _id: one.id });
+      cleaned = true;
+      return produce(0, '{"clean":1}')(recordWrite);
+    });
+    expect(answer).to.deep.equal({ status: 202, body: '{"clean":1}', replayed: false });
+    expect(made).to.equal(2);
+  });
+
+  it('concurrent look-ups share queries', async () => {
+    let queries = 0;
+    const counting = {
+      collection: (name: string) => ({
+        find: (filter: object) => {
+          queries++;
+          return db.collection(name).find(filter);
+        },
+      }),
+    } as unknown as Db;
+    const process = new IdempotencyStore({ db: counting, clock });
+    await Promise.all(Array.from({ length: 100 }, (_, n) => process.find(`nothing-${n}`)));
+    expect(queries).to.be.at.most(2);
+  });
+
+  it('the database tidies up behind it', async () => {
+    const indexes = await records().indexes();
+    expect(indexes.find(({ key }) => 'expiresAt' in key)?.expireAfterSeconds).to.equal(3_600);
+  });
+});
