@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { findMongod, type Search } from './ladder.ts';
 import { untilListening } from './processes.ts';
 import { dataFolder, logFile, pidFile, type ServerPlan } from './server.ts';
@@ -35,6 +35,7 @@ export function mongodUri(port: number): string {
 
 /** Waits until mongod `pid` is the primary of its set on `port`; founds the set, or moves it to a new port. */
 async function untilPrimary(port: number, pid: number, signal: AbortSignal): Promise<void> {
+  const { MongoClient } = await import('mongodb'); // loads while mongod starts
   const waits = { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000, socketTimeoutMS: 5_000 };
   for (;;) {
     await untilListening(port, signal);

@@ -33,7 +33,7 @@ describe('embedded servers', function () {
   };
 
   before(() => {
-    dataDir = join(folder(), 'data of a service'); // blanks, as in "My Documents"
+    dataDir = folder();
   });
   beforeEach(() => said.splice(0));
   afterEach(async () => {
@@ -279,11 +279,14 @@ function pairs(list: string[]): Record<string, string> {
   return Object.fromEntries(names.map((name, i) => [name, list[2 * i + 1]!]));
 }
 
-/** A folder of the suite that is being described, removed after it. */
+/**
+ * A folder of the suite that is being described, removed after it; by its name stores.ts removes it after a kill
+ * of the run. With blanks, as in "My Documents".
+ */
 function ownFolder(): () => string {
   let path = '';
   before(async () => {
-    path = await mkdtemp(join(tmpdir(), 'kusanya-embedded-'));
+    path = await mkdtemp(join(tmpdir(), 'kusanya-test-a service '));
   });
   after(() => rm(path, { recursive: true, force: true }));
   return () => path;
