@@ -95,7 +95,7 @@ async function keepSlot(wired: Wired, stops: (() => Promise<unknown>)[]): Promis
   await wired.leaseSlot();
   const timer = setInterval(() => {
     wired.leaseSlot().catch((error) => wired.log.debug({ error: String(error) }, 'slot not renewed'));
-  }, 10 * limits.secondMs);
+  }, 5 * limits.secondMs);
   stops.push(async () => {
     clearInterval(timer);
     await wired.lease.release();

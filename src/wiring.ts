@@ -76,7 +76,8 @@ export const horizonMs = 2 * limits.minuteMs;
 /** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
 const slotsMax = 64;
 const slotPrefix = 'slot.';
-const leaseMs = limits.minuteMs;
+/** Short, because after a kill the next process waits this long before it sweeps; slots are renewed as often. */
+const leaseMs = 15 * limits.secondMs;
 
 export interface Wired {
   db: Db;
