@@ -280,13 +280,13 @@ function pairs(list: string[]): Record<string, string> {
 }
 
 /**
- * A folder of the suite that is being described, removed after it; by its name stores.ts removes it after a kill
- * of the run. With blanks, as in "My Documents".
+ * A folder of the suite that is being described, removed after it; by its name stores.ts removes it in the
+ * end when the run is killed. With blanks, as in "My Documents".
  */
 function ownFolder(): () => string {
   let path = '';
   before(async () => {
-    path = await mkdtemp(join(tmpdir(), 'kusanya-test-a service '));
+    path = await mkdtemp(join(tmpdir(), 'kusanya-embedded-a service '));
   });
   after(() => rm(path, { recursive: true, force: true }));
   return () => path;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
@@ -63,11 +63,18 @@ async function start() {
   return { stores, embedded, dataDir };
 }
 
-/** Runs that were killed leave servers and files; nobody else would ever remove them. */
+/**
+ * Runs that were killed leave servers and files; nobody else would ever remove them. The embedded tests kill
+ * services on purpose, so theirs are abandoned only after some time.
+ */
 async function removeAbandoned(): Promise<void> {
+  const minAgeMs: Record<string, number> = { [folderPrefix]: 0, 'kusanya-embedded-': 600_000 };
   for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(folderPrefix)) continue;
+    const prefix = Object.keys(minAgeMs).find((start) => name.startsWith(start));
+    if (!prefix) continue;
     const dataDir = join(tmpdir(), name);
+    const changedMs = (await stat(dataDir).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (Date.now() - changedMs < minAgeMs[prefix]!) continue;
     const wasAbandoned = await stopLeftovers(dataDir).catch(() => false); // another user's
     if (wasAbandoned) await rm(dataDir, { recursive: true, force: true });
   }
