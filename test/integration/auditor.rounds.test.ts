@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { Timestamp } from 'mongodb';
+import { checkAllCollections } from '../../src/ledger/captures.ts';
 import { currentSnapshot, unevenlyMoved } from '../../src/ledger/counters.ts';
-import { auditAll, auditRecent, bucketSettled, openBuckets, post } from '../../src/ledger/ledger.ts';
+import {
+  auditAll,
+  auditRecent,
+  type Breach,
+  bucketSettled,
+  openBuckets,
+  post,
+} from '../../src/ledger/ledger.ts';
 import type { Doc } from '../../src/mongo.ts';
 import { dateDueAtMs } from '../../src/settlement/calendar.ts';
 import { nudge, otherCommitter, success } from '../support/books.ts';
@@ -97,16 +105,38 @@ describe('auditor’s rounds on MongoDB', function () {
 
   it('compares movements between two snapshots without summing the past', async () => {
     const world = await openWorld();
+    const settledBefore = new Date(startMs + 1); // the world is the past
+    const later = { postedAtMs: startMs + 2 };
     const since = await currentSnapshot(world.db);
-    await touch(world);
+    await world.written(success(payment(later), tomorrow));
     const between = await currentSnapshot(world.db);
-    const settledBefore = new Date(startMs - 30_000);
     expect(await unevenlyMoved(world.db, { since, until: between, settledBefore })).to.deep.equal([]);
-    await touch(world);
+
+    await world.written(success(payment(later), tomorrow));
     await nudge(world.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -9_750);
     const until = await currentSnapshot(world.db);
-    const suspects = await unevenlyMoved(world.db, { since: between, until, settledBefore });
-    expect(suspects).to.deep.equal([{ merchantId: 'mer_a', mode: 'live' }]);
+    const suspects = [{ merchantId: 'mer_a', mode: 'live' }];
+    const spans = [
+      { since, until, settledBefore },
+      { since: between, until, settledBefore },
+    ];
+    for (const span of spans) expect(await unevenlyMoved(world.db, span)).to.deep.equal(suspects);
+    await world.close();
+  });
+
+  it('walks all collections in chunks of any size, and meets what lies between them', async () => {
+    const world = await openWorld();
+    const stray = payment(); // an entry of no collection, with ids before and after it
+    await world.written(post(entry(stray)));
+    await touch(world);
+    for (const size of [1, 2, 5, 13, 1_000]) {
+      const checked = { collections: 0 };
+      const found: Breach[] = [];
+      for await (const breach of checkAllCollections(world.db, checked, size)) found.push(breach);
+      expect(found, `chunks of ${size}`).to.have.length(1);
+      expect(found[0]).to.include({ kind: 'capture.unfounded', collectionId: stray.collectionId });
+      expect(checked.collections).to.equal(14);
+    }
     await world.close();
   });
 

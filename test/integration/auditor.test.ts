@@ -6,6 +6,7 @@ import {
   collectionSucceeded,
   type JournalEntry,
   latePaymentAccepted,
+  latePaymentHeld,
   type Payment,
   post,
 } from '../../src/ledger/ledger.ts';
@@ -63,6 +64,16 @@ const faults: Fault[] = [
     async plant(world) {
       const key = `live:${world.pending.collectionId}:succeeded`;
       await set(world, 'journal_entries', key, { 'lines.0.debit': 10_000 });
+    },
+    finds: ['entry.malformed'],
+  },
+  {
+    fault: 'a line of zero',
+    async plant(world) {
+      const line = { account: 'live:TZS:fee_revenue', debit: Long.ZERO, credit: Long.ZERO };
+      await set(world, 'journal_entries', `live:${world.pending.collectionId}:succeeded`, {
+        'lines.3': line,
+      });
     },
     finds: ['entry.malformed'],
   },
@@ -175,6 +186,22 @@ const faults: Fault[] = [
   {
     fault: 'a collection that says it holds a payment, without an entry',
     plant: (world) => set(world, 'collections', world.failed.collectionId, { state: 'failed.latePaid.held' }),
+    finds: ['hold.differs'],
+  },
+  {
+    fault: 'a collection that says it returned a payment, without an entry',
+    plant: (world) =>
+      set(world, 'collections', world.failed.collectionId, { state: 'failed.latePaid.returned' }),
+    finds: ['hold.differs'],
+  },
+  {
+    fault: 'a payment held twice of which one is returned',
+    async plant(world) {
+      const { returned } = world;
+      const twin = latePaymentHeld(returned);
+      await plantPosted(world, { ...twin, _id: `live:${returned.collectionId}:late_held_again` });
+      await set(world, 'collections', returned.collectionId, { state: 'failed.latePaid.held' });
+    },
     finds: ['hold.differs'],
   },
   {
