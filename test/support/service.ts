@@ -1,13 +1,22 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe as describeRoutes, type OperatorDeps, operatorRoutes } from '../../src/app.ts';
 import type { Clock } from '../../src/clock.ts';
 import { SystemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
+import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';
 import { type Service, startService } from '../../src/service.ts';
+import { type Call, type Reply, call as send } from './call.ts';
+import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
 import { freshDatabase, stores } from './stores.ts';
 
-/** The whole service in this process, on the run's real MongoDB and Redis and a database of its own. */
+/**
+ * The whole service in this process, on the run's real MongoDB and Redis and a database of its own. Every answer
+ * that it gives here has been checked against the OpenAPI document of its listener.
+ */
 export interface TestService {
   service: Service;
   config: Config;
@@ -15,16 +24,36 @@ export interface TestService {
   adminUrl: string;
   operatorToken: string;
   stop(): Promise<void>;
-  /** Calls a merchants' or operators' route; the body, if any, is sent as JSON. */
+  /** Calls a merchants' or operators' route; the body, if any, is sent as JSON (a string as it is). */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Calls the merchants' listener with exactly these headers and bytes. */
+  raw(method: string, path: string, options?: Call): Promise<Reply>;
   /** A new merchant with a test key. */
   merchant(settings?: Record<string, unknown>): Promise<TestMerchant>;
+  /** A further key of a merchant: `{ id, secret, … }`. */
+  issueKey(merchantId: string, mode: 'test' | 'live'): Promise<{ id: string; secret: string }>;
+  /** Registers a webhook endpoint: `{ id, secret, … }`. */
+  endpoint(
+    merchantId: string,
+    url: string,
+    more?: Record<string, unknown>,
+  ): Promise<{ id: string; secret: string }>;
+  /** Any actor as operators see it. */
+  // biome-ignore lint/suspicious/noExplicitAny: an actor of any machine
+  actor(id: string): Promise<any>;
+  /** An actor's steps, oldest first. */
+  // biome-ignore lint/suspicious/noExplicitAny: steps of any machine
+  history(id: string): Promise<any[]>;
+  /** One whole round of the sweeper that begins now: fires the timers that a moved clock made due. */
+  sweep(): Promise<void>;
 }
 
 export interface CallOptions {
   token?: string;
   body?: unknown;
   headers?: Record<string, string>;
+  /** Whose listener, where the path does not tell; the merchants'. */
+  at?: 'merchants' | 'operators';
 }
 
 export interface Answer {
@@ -38,7 +67,8 @@ export interface Answer {
 export interface TestMerchant {
   id: string;
   key: string;
-  create(body?: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
+  /** POST /v1/collections of a good body with these changes, or of exactly this text; `token`: another key. */
+  create(changes?: object, idempotencyKey?: string, text?: string, token?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
   /** Polls a collection while it is `created`. */
   // biome-ignore lint/suspicious/noExplicitAny: a collection as the API answers it
@@ -81,14 +111,53 @@ export async function startTestService(
     clock: options.clock ?? new SystemClock(),
   });
   const baseUrl = service.baseUrl ?? '';
-  const call = async (
-    method: string,
-    path: string,
-    { token, body, headers }: CallOptions = {},
-  ): Promise<Answer> => {
-    const isAdmin = path.startsWith('/admin');
+  const call = caller(baseUrl, service.adminUrl, operatorToken);
+  const made = async (path: string, body: object) => {
+    const answer = await call('POST', path, { body });
+    if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.text}`);
+    return answer.json;
+  };
+  const read = async (path: string) => {
+    const answer = await call('GET', path);
+    if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.text}`);
+    return answer.json;
+  };
+  const issueKey: TestService['issueKey'] = (id, mode) => made(`/admin/merchants/${id}/keys`, { mode });
+  return {
+    service,
+    config,
+    baseUrl,
+    adminUrl: service.adminUrl,
+    operatorToken,
+    stop: () => service.stop(),
+    call,
+    raw: async (method, path, options) => {
+      const reply = await send(Number(new URL(baseUrl).port), method, path, options);
+      checkResponse(method, path, reply.status, reply.headers, reply.text);
+      return reply;
+    },
+    merchant: async (settings = {}) => {
+      const { id } = await made('/admin/merchants', { name: 'Acme', ...settings });
+      return merchantOf(call, id, (await issueKey(id, 'test')).secret);
+    },
+    issueKey,
+    endpoint: (id, url, more) => made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, ...more }),
+    actor: (id) => read(`/admin/actors/${id}`),
+    history: async (id) => (await read(`/admin/actors/${id}/history`)).data,
+    sweep: async () => {
+      // A round may be under way that began before the clock was moved.
+      await service.sweeper!.sweep();
+      await service.sweeper!.sweep();
+    },
+  };
+}
+
+/** `fetch` with the answer checked against the document of the listener that gave it. */
+function caller(baseUrl: string, adminUrl: string, operatorToken: string): TestService['call'] {
+  return async (method, path, { token, body, headers, at } = {}) => {
+    const isAdmin = path.startsWith('/admin') || at === 'operators';
     const bearer = token ?? (isAdmin ? operatorToken : undefined);
-    const response = await fetch(`${isAdmin ? service.adminUrl : baseUrl}${path}`, {
+    const response = await fetch(`${isAdmin ? adminUrl : baseUrl}${path}`, {
       method,
       headers: {
         ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
@@ -98,24 +167,22 @@ export async function startTestService(
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
+    // The public document leaves out what supervisors ask (/livez and the like); the operators' has it.
+    const check = isAdmin || !path.startsWith('/v1') ? checkOperators : checkResponse;
+    check(method, path, response.status, response.headers, text);
     return { status: response.status, headers: response.headers, text, json: parsed(text) };
   };
-  return {
-    service,
-    config,
-    baseUrl,
-    adminUrl: service.adminUrl,
-    operatorToken,
-    stop: () => service.stop(),
-    call,
-    merchant: async (settings = {}) => {
-      const made = await call('POST', '/admin/merchants', { body: { name: 'Acme', ...settings } });
-      if (made.status !== 201) throw new Error(`merchant: ${made.text}`);
-      const issued = await call('POST', `/admin/merchants/${made.json.id}/keys`, { body: { mode: 'test' } });
-      return merchantOf(call, made.json.id, issued.json.secret);
-    },
-  };
 }
+
+let operatorsContract: CheckResponse | undefined;
+
+/** The check for the operators' routes, whose document is made here: it is not published. */
+const checkOperators: CheckResponse = (...answer) => {
+  // Routes are only described here, never called: whatever they need may be anything.
+  const nothing: object = new Proxy(() => nothing, { get: () => nothing });
+  operatorsContract ??= contractOf(describeRoutes(operatorRoutes(nothing as OperatorDeps)));
+  operatorsContract(...answer);
+};
 
 function merchantOf(call: TestService['call'], id: string, key: string): TestMerchant {
   const get = (path: string) => call('GET', path, { token: key });
@@ -123,12 +190,12 @@ function merchantOf(call: TestService['call'], id: string, key: string): TestMer
     id,
     key,
     get,
-    create: (body = {}, idempotencyKey) => {
+    create: (changes = {}, idempotencyKey, text, token = key) => {
       lastKey += 1;
       return call('POST', '/v1/collections', {
-        token: key,
+        token,
         headers: { 'idempotency-key': idempotencyKey ?? `test-${process.pid}-${lastKey}` },
-        body: { amount: 5000, phone: '255700000000', reference: 'order-1', ...body },
+        body: text ?? { amount: 5000, phone: '255700000000', reference: 'order-1', ...changes },
       });
     },
     final: async (collectionId, withinMs = 10_000) => {
@@ -176,26 +243,27 @@ export interface Received {
 export interface Receiver {
   url: string;
   received: Received[];
-  /** What to answer next; a function may decide per request. */
-  answer: number | ((received: Received) => number);
+  /** What to answer next; a function decides per request, or answers by itself and returns undefined. */
+  answer: number | ((received: Received, response: ServerResponse) => number | undefined);
+  /** Throws when a webhook came that the OpenAPI document does not describe. */
   close(): Promise<void>;
 }
 
 /** A real HTTP receiver of webhooks on loopback. */
 export async function startReceiver(answer: Receiver['answer'] = 200): Promise<Receiver> {
+  const faults: string[] = [];
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks);
-      const got: Received = {
-        headers: request.headers,
-        body,
-        event: parsed(body.toString()),
-        at: Date.now(),
-      };
+      const event = parsed(body.toString());
+      const got: Received = { headers: request.headers, body, event, at: Date.now() };
       receiver.received.push(got);
-      response.statusCode = typeof receiver.answer === 'number' ? receiver.answer : receiver.answer(got);
+      faults.push(...webhookFaults(got));
+      const status = typeof receiver.answer === 'number' ? receiver.answer : receiver.answer(got, response);
+      if (status === undefined) return;
+      response.statusCode = status;
       response.end('ok');
     });
   });
@@ -204,11 +272,46 @@ export async function startReceiver(answer: Receiver['answer'] = 200): Promise<R
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],
     answer,
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      if (faults.length > 0) throw new Error(`webhooks break the contract: ${faults.join('; ')}`);
+    },
   };
   return receiver;
+}
+
+interface WebhookDoc {
+  post: { parameters: { name: string; required: boolean }[] };
+}
+
+let webhookAjv: { ajv: Ajv2020; webhooks: Record<string, WebhookDoc> } | undefined;
+
+/** How a webhook differs from what openapi.json says of its type: headers and body. */
+function webhookFaults({ headers, event }: Received): string[] {
+  if (!webhookAjv) {
+    const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    ajv.addFormat('date-time', isIsoTime);
+    ajv.addSchema(document, 'contract');
+    webhookAjv = { ajv, webhooks: document.webhooks };
+  }
+  const { ajv, webhooks } = webhookAjv;
+  const doc = webhooks[event?.type];
+  if (!doc) return [`an event of the type ${event?.type}`];
+  const base = `contract#/webhooks/${event.type}/post`;
+  const faults: string[] = [];
+  const conforms = (pointer: string, value: unknown) => {
+    const validate = ajv.getSchema(`${base}/${pointer}`) ?? ajv.compile({ $ref: `${base}/${pointer}` });
+    if (!validate(value)) faults.push(`${event.type} ${event.id}: ${ajv.errorsText(validate.errors)}`);
+  };
+  conforms('requestBody/content/application~1json/schema', event);
+  for (const [index, { name, required }] of doc.post.parameters.entries()) {
+    const sent = headers[name.toLowerCase()];
+    if (sent !== undefined) conforms(`parameters/${index}/schema`, sent);
+    else if (required) faults.push(`${event.type} ${event.id}: no header ${name}`);
+  }
+  return faults;
 }
