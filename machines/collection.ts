@@ -4,10 +4,12 @@ import { assign, setup } from 'xstate';
  * A collection: one request for money, from the merchant's POST to its final state and the watch after it.
  *
  * The top-level states are the public statuses (interface.md §3); the nested ones are what operators see.
- * Time (`at`, `askedAt`) comes in with events, and nothing here does I/O. Three rules shape the chart:
+ * Time (`at`, `askedAt`) comes in with events, and nothing here does I/O. Four rules shape the chart:
  * a timer proves nothing about money, so every deadline leads to a question to the rail (`askRail`);
  * a prompt is pushed at most once, so an unclear answer is asked about and never pushed again;
- * final is final, so a payment that turns up later is held (`latePaid`) or accepted, never forgotten.
+ * final is final, so a payment that turns up later is held (`latePaid`) or accepted, never forgotten;
+ * whoever wants an ask (a callback, an operator, a ladder) rings the bell, and the one `always` of each part
+ * asks as soon as no other ask is open: so no bell is lost and no two asks run at once.
  */
 
 /** A rail's own times, in milliseconds. Ladders are waits between asks, not offsets. */
@@ -56,14 +58,14 @@ export interface CollectionContext {
   expiresAt: number;
   acceptsLate: boolean;
   terms: RailTerms;
-  /** Asks made on the ladder of the present state. */
+  /** Rungs climbed on the ladder of the present state. */
   asks: number;
   /** When the push began, once that is known; null while nothing was sent. */
   pushedAt: number | null;
   askOpen: boolean;
   /** When the latest ask starts or started. */
   askedAt: number;
-  /** A callback or an operator rang while an ask was open: ask once more after it. */
+  /** Somebody wants an ask while one is open: ask once more when that one has answered. */
   bell: boolean;
   /** Start of the first "not found" that counts. */
   notFoundAt: number | null;
@@ -126,8 +128,17 @@ export const collectionWrites = [
 /** Made after the commit, at least once (the push: at most once). */
 export const collectionCalls = ['pushPrompt', 'askRail', 'reversePayment'] as const;
 
+const hourMs = 3_600_000;
+
 /** The time of an event; the very first one (`xstate.init`) carries none, but the context has it. */
 const timeOf = (event: { at?: number }, context: CollectionContext): number => event.at ?? context.createdAt;
+
+/** A wait that is no number would fire at once or for ever: an hour instead. */
+const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
+
+/** The wait before the next ask; the last rung repeats. */
+const rungOf = (ladderMs: readonly number[] | undefined, asks: number): number =>
+  waitOf(ladderMs?.[asks] ?? ladderMs?.at(-1));
 
 const failureOf = (event: CollectionEvent): { code: FailureCode; message: string | null } => {
   if (event.type === 'push.failed' || event.type === 'ask.failed') {
@@ -159,27 +170,35 @@ export const collectionMachine = setup({
     recordContradiction: () => {},
     raiseAlert: (_, _params: { kind: string }) => {},
 
+    ringBell: assign({ bell: true }),
     /** Opens the question now, or as soon as the spacing allows. */
     openAsk: assign(({ context, event }) => ({
       askOpen: true,
       bell: false,
       askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
     })),
+    closeAsk: assign({ askOpen: false }),
+    countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
+    resetLadder: assign({ asks: 0 }),
     notePush: assign({
       pushedAt: ({ context, event }) => ('askedAt' in event ? event.askedAt : undefined) ?? context.pushedAt,
     }),
-    closeAsk: assign({ askOpen: false, bell: false }),
-    rememberBell: assign({ bell: true }),
-    countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
-    resetLadder: assign({ asks: 0 }),
-    rememberNotFound: assign({
-      notFoundAt: ({ context, event }) => context.notFoundAt ?? ('askedAt' in event ? event.askedAt! : null),
+    /** "Not found" counts only for an ask that started after the grace; the first such is remembered. */
+    noteNotFound: assign(({ context, event }) => {
+      const askedAt = ('askedAt' in event ? event.askedAt : undefined) ?? 0;
+      const isCounted = askedAt >= context.notAfter + context.terms.notFoundGraceMs;
+      return { notFoundAt: context.notFoundAt ?? (isCounted ? askedAt : null) };
     }),
+    /** A rail that says "pending" knows the payment, whatever it said before. */
+    notePending: assign(({ context, event }) => ({
+      notFoundAt: event.type === 'ask.undecided' && event.answer === 'pending' ? null : context.notFoundAt,
+    })),
     settleSuccess: assign(({ context, event }) => ({
       completedAt: timeOf(event, context),
       receipt: ('receipt' in event ? event.receipt : null) ?? context.receipt,
       failureCode: null,
       failureMessage: null,
+      bell: false,
     })),
     settleFailure: assign(({ context, event }) => {
       const { code, message } = failureOf(event);
@@ -198,33 +217,28 @@ export const collectionMachine = setup({
     }),
   },
   guards: {
-    isAskOpen: ({ context }) => context.askOpen,
-    hasBell: ({ context }) => context.bell,
+    isBellDue: ({ context }) => context.bell && !context.askOpen,
     isPushWindowOpen: ({ context, event }) =>
-      timeOf(event, context) + context.terms.pushRetryMs < context.notAfter,
-    /** An ask that started after the grace and did not find the payment. */
-    isCountedNotFound: ({ context, event }) =>
-      event.type === 'ask.notFound' &&
-      (event.askedAt ?? 0) >= context.notAfter + context.terms.notFoundGraceMs,
+      timeOf(event, context) + context.terms.pushRetryMs <= context.notAfter,
     isSecondNotFound: ({ context, event }) =>
       event.type === 'ask.notFound' &&
       context.notFoundAt !== null &&
       (event.askedAt ?? 0) >= context.notFoundAt + context.terms.notFoundSpacingMs,
     hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
-    hasWatchesLeft: ({ context }) => context.asks < context.watchLadderMs.length,
+    hasWatchesLeft: ({ context }) => context.asks + 1 < context.watchLadderMs.length,
     isLateAccepted: ({ context }) => context.acceptsLate,
     isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
     isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
+    isResolvedExpired: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'expired',
   },
   delays: {
-    answerTimeout: ({ context }) => context.terms.answerTimeoutMs,
-    pushRetryDelay: ({ context }) => context.terms.pushRetryMs,
-    approvalTimeout: ({ context, event }) => Math.max(0, context.expiresAt - timeOf(event, context)),
-    pollDelay: ({ context }) =>
-      context.terms.pollLadderMs[context.asks] ?? context.terms.pollLadderMs.at(-1)!,
-    confirmDeadline: ({ context }) => context.terms.confirmDeadlineMs,
-    reviewDelay: ({ context }) => context.terms.reviewPollMs,
-    watchDelay: ({ context }) => context.watchLadderMs[context.asks] ?? context.watchLadderMs.at(-1)!,
+    answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
+    pushRetryDelay: ({ context }) => waitOf(context.terms.pushRetryMs),
+    approvalTimeout: ({ context, event }) => waitOf(context.expiresAt - timeOf(event, context)),
+    pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
+    confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
+    reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
+    watchDelay: ({ context }) => rungOf(context.watchLadderMs, context.asks),
   },
 }).createMachine({
   id: 'collection',
@@ -232,10 +246,10 @@ export const collectionMachine = setup({
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
-    notAfter: (input?.at ?? 0) + (input?.terms.pushWindowMs ?? 0),
-    expiresAt: (input?.at ?? 0) + (input?.terms.pushWindowMs ?? 0) + (input?.terms.promptLifeMs ?? 0),
+    notAfter: (input?.at ?? 0) + (input?.terms?.pushWindowMs ?? 0),
+    expiresAt: (input?.at ?? 0) + (input?.terms?.pushWindowMs ?? 0) + (input?.terms?.promptLifeMs ?? 0),
     acceptsLate: input?.acceptsLate ?? false,
-    terms: input?.terms as RailTerms,
+    terms: input?.terms ?? ({} as RailTerms),
     asks: 0,
     pushedAt: null,
     askOpen: false,
@@ -254,27 +268,26 @@ export const collectionMachine = setup({
     created: {
       id: 'created',
       initial: 'pushing',
+      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
       on: {
         'push.accepted': { actions: 'notePush' },
         'push.unknown': { actions: 'notePush' },
         'push.succeeded': {
-          target: '#succeeded',
+          target: 'succeeded',
           actions: ['settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
         },
+        'push.failed': { target: 'failed', actions: ['settleFailure', 'recordEvent', 'openDeliveries'] },
+        'ask.undecided': { actions: ['closeAsk', 'notePending'] },
         'ask.succeeded': {
-          target: '#succeeded',
+          target: 'succeeded',
           actions: ['closeAsk', 'settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
         },
-        'push.failed': {
-          target: '#failed',
-          actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
-        },
         'ask.failed': {
-          target: '#failed',
+          target: 'failed',
           actions: ['closeAsk', 'settleFailure', 'recordEvent', 'openDeliveries'],
         },
         'ask.expired': {
-          target: '#expired',
+          target: 'expired',
           actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
         },
         'ask.reversed': {
@@ -284,35 +297,13 @@ export const collectionMachine = setup({
         'ask.notFound': [
           {
             guard: 'isSecondNotFound',
-            target: '#expired',
+            target: 'expired',
             actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
           },
-          {
-            guard: 'hasBell',
-            actions: ['openAsk', 'askRail'],
-          },
-          { guard: 'isCountedNotFound', actions: ['closeAsk', 'rememberNotFound'] },
-          { actions: 'closeAsk' },
+          { actions: ['closeAsk', 'noteNotFound'] },
         ],
-        'ask.undecided': [
-          {
-            guard: 'hasBell',
-            actions: ['openAsk', 'askRail'],
-          },
-          { actions: 'closeAsk' },
-        ],
-        'rail.noticed': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
-        'operator.asked': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
+        'rail.noticed': { actions: 'ringBell' },
+        'operator.asked': { actions: 'ringBell' },
       },
       states: {
         pushing: {
@@ -327,27 +318,18 @@ export const collectionMachine = setup({
                 'push.unknown': { target: '#confirming', actions: 'notePush' },
                 'push.notAttempted': [
                   { guard: 'isPushWindowOpen', target: 'backingOff' },
-                  {
-                    target: '#failed',
-                    actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
-                  },
+                  { target: '#failed', actions: ['settleFailure', 'recordEvent', 'openDeliveries'] },
                 ],
               },
             },
-            backingOff: {
-              id: 'backingOff',
-              after: { pushRetryDelay: 'sending' },
-            },
+            backingOff: { id: 'backingOff', after: { pushRetryDelay: 'sending' } },
           },
         },
-        awaitingApproval: {
-          id: 'awaitingApproval',
-          after: { approvalTimeout: '#confirming' },
-        },
+        awaitingApproval: { id: 'awaitingApproval', after: { approvalTimeout: '#confirming' } },
         confirming: {
           id: 'confirming',
-          entry: 'resetLadder',
-          initial: 'deciding',
+          initial: 'polling',
+          entry: ['resetLadder', 'ringBell'],
           after: { confirmDeadline: '#underReview' },
           on: {
             'push.notAttempted': {
@@ -356,51 +338,22 @@ export const collectionMachine = setup({
             },
           },
           states: {
-            deciding: {
-              always: [
-                { guard: 'isAskOpen', target: 'asking' },
-                {
-                  target: 'asking',
-                  actions: ['openAsk', 'askRail'],
-                },
-              ],
-            },
-            asking: {
-              on: {
-                'ask.undecided': [
-                  {
-                    guard: 'hasBell',
-                    actions: ['openAsk', 'askRail'],
-                  },
-                  { target: 'waiting', actions: 'closeAsk' },
-                ],
-                'ask.notFound': [
-                  {
-                    guard: 'isSecondNotFound',
-                    target: '#expired',
-                    actions: ['closeAsk', 'settleExpiry', 'recordEvent', 'openDeliveries'],
-                  },
-                  {
-                    guard: 'isCountedNotFound',
-                    target: 'waiting',
-                    actions: ['closeAsk', 'rememberNotFound'],
-                  },
-                  { target: 'waiting', actions: 'closeAsk' },
-                ],
-              },
-            },
-            waiting: {
-              id: 'confirmingWaiting',
-              exit: 'countAsk',
-              after: { pollDelay: 'deciding' },
+            polling: {
+              id: 'confirmPolling',
+              after: { pollDelay: { target: 'polling', reenter: true, actions: ['countAsk', 'ringBell'] } },
             },
           },
         },
         underReview: {
           id: 'underReview',
+          initial: 'polling',
           entry: 'resetLadder',
-          initial: 'waiting',
           on: {
+            'push.notAttempted': {
+              target: '#failed',
+              actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
+            },
+            'ask.reversed': { actions: 'closeAsk' },
             'operator.resolved': [
               {
                 guard: 'isResolvedPaid',
@@ -413,28 +366,26 @@ export const collectionMachine = setup({
                 actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
               },
               {
+                guard: 'isResolvedExpired',
                 target: '#expired',
                 actions: ['settleExpiry', 'recordEvent', 'openDeliveries'],
               },
             ],
-            'ask.reversed': { actions: 'closeAsk' },
           },
           states: {
-            waiting: {
-              id: 'reviewWaiting',
-              exit: 'countAsk',
-              after: { reviewDelay: 'deciding' },
-            },
-            deciding: {
-              always: [
-                { guard: 'isAskOpen', target: 'waiting' },
-                {
-                  guard: 'hasReviewAsksLeft',
-                  target: 'waiting',
-                  actions: ['openAsk', 'askRail'],
-                },
-                { target: 'resting' },
-              ],
+            polling: {
+              id: 'reviewPolling',
+              after: {
+                reviewDelay: [
+                  {
+                    guard: 'hasReviewAsksLeft',
+                    target: 'polling',
+                    reenter: true,
+                    actions: ['countAsk', 'ringBell'],
+                  },
+                  { target: 'resting' },
+                ],
+              },
             },
             resting: {},
           },
@@ -445,13 +396,14 @@ export const collectionMachine = setup({
       id: 'succeeded',
       initial: 'standing',
       on: {
+        'push.failed': { actions: 'recordContradiction' },
         'ask.undecided': { actions: 'closeAsk' },
-        'ask.notFound': { actions: 'closeAsk' },
         'ask.succeeded': { actions: 'closeAsk' },
+        'ask.notFound': { actions: 'closeAsk' },
         'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
         'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
         'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
-        'push.failed': { actions: 'recordContradiction' },
+        'reverse.succeeded': { actions: 'recordContradiction' },
       },
       states: {
         standing: {
@@ -463,27 +415,18 @@ export const collectionMachine = setup({
     failed: {
       id: 'failed',
       initial: 'watching',
+      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
       on: {
-        'rail.noticed': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
-        'operator.asked': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
+        'push.accepted': { actions: 'notePush' },
+        'push.unknown': { actions: 'notePush' },
         'push.succeeded': [
           {
             guard: 'isLateAccepted',
-            target: '#succeeded',
+            target: 'succeeded',
             actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
           },
           {
-            target: '#failedLatePaid',
+            target: '.latePaid',
             actions: [
               'keepReceipt',
               'postLateReceipt',
@@ -494,7 +437,7 @@ export const collectionMachine = setup({
         'ask.succeeded': [
           {
             guard: 'isLateAccepted',
-            target: '#succeeded',
+            target: 'succeeded',
             actions: [
               'closeAsk',
               'settleSuccess',
@@ -505,7 +448,7 @@ export const collectionMachine = setup({
             ],
           },
           {
-            target: '#failedLatePaid',
+            target: '.latePaid',
             actions: [
               'closeAsk',
               'keepReceipt',
@@ -514,55 +457,43 @@ export const collectionMachine = setup({
             ],
           },
         ],
-        'ask.undecided': [
-          {
-            guard: 'hasBell',
-            actions: ['openAsk', 'askRail'],
-          },
-          { actions: 'closeAsk' },
-        ],
+        'ask.undecided': { actions: 'closeAsk' },
         'ask.notFound': { actions: 'closeAsk' },
         'ask.failed': { actions: 'closeAsk' },
         'ask.expired': { actions: 'closeAsk' },
         'ask.reversed': { actions: 'closeAsk' },
+        'rail.noticed': { actions: 'ringBell' },
+        'operator.asked': { actions: 'ringBell' },
       },
       states: {
         watching: {
-          initial: 'waiting',
-          states: {
-            waiting: {
-              id: 'failedWatching',
-              exit: 'countAsk',
-              after: { watchDelay: 'deciding' },
-            },
-            deciding: {
-              always: [
-                {
-                  guard: 'isAskOpen',
-                  target: 'choosing',
-                },
-                {
-                  target: 'choosing',
-                  actions: ['openAsk', 'askRail'],
-                },
-              ],
-            },
-            choosing: {
-              always: [{ guard: 'hasWatchesLeft', target: 'waiting' }, { target: '#failedResting' }],
-            },
+          id: 'failedWatching',
+          after: {
+            watchDelay: [
+              {
+                guard: 'hasWatchesLeft',
+                target: 'watching',
+                reenter: true,
+                actions: ['countAsk', 'ringBell'],
+              },
+              { target: 'resting', actions: 'ringBell' },
+            ],
           },
         },
-        resting: { id: 'failedResting' },
+        resting: {},
         latePaid: {
-          id: 'failedLatePaid',
           initial: 'held',
           on: {
-            'ask.succeeded': { actions: 'closeAsk' },
             'push.succeeded': {},
+            'ask.succeeded': { actions: 'closeAsk' },
+            'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
           },
           states: {
             held: {
               on: {
+                'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
+                'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
+                'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
                 'operator.acceptedLate': {
                   target: '#succeeded',
                   actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
@@ -572,20 +503,24 @@ export const collectionMachine = setup({
             },
             returning: {
               on: {
-                'reverse.succeeded': { target: 'returned', actions: 'postReturn' },
                 'reverse.failed': {
                   target: 'held',
                   actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
                 },
                 'reverse.unknown': {
-                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'openAsk', 'askRail'],
+                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'ringBell'],
                 },
                 'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
                 'operator.retried': { actions: 'reversePayment' },
                 'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
               },
             },
-            returned: {},
+            returned: {
+              on: {
+                'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
+                'reverse.succeeded': {},
+              },
+            },
           },
         },
       },
@@ -593,27 +528,18 @@ export const collectionMachine = setup({
     expired: {
       id: 'expired',
       initial: 'watching',
+      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
       on: {
-        'rail.noticed': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
-        'operator.asked': [
-          { guard: 'isAskOpen', actions: 'rememberBell' },
-          {
-            actions: ['openAsk', 'askRail'],
-          },
-        ],
+        'push.accepted': { actions: 'notePush' },
+        'push.unknown': { actions: 'notePush' },
         'push.succeeded': [
           {
             guard: 'isLateAccepted',
-            target: '#succeeded',
+            target: 'succeeded',
             actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
           },
           {
-            target: '#expiredLatePaid',
+            target: '.latePaid',
             actions: [
               'keepReceipt',
               'postLateReceipt',
@@ -624,7 +550,7 @@ export const collectionMachine = setup({
         'ask.succeeded': [
           {
             guard: 'isLateAccepted',
-            target: '#succeeded',
+            target: 'succeeded',
             actions: [
               'closeAsk',
               'settleSuccess',
@@ -635,7 +561,7 @@ export const collectionMachine = setup({
             ],
           },
           {
-            target: '#expiredLatePaid',
+            target: '.latePaid',
             actions: [
               'closeAsk',
               'keepReceipt',
@@ -644,52 +570,43 @@ export const collectionMachine = setup({
             ],
           },
         ],
-        'ask.undecided': [
-          {
-            guard: 'hasBell',
-            actions: ['openAsk', 'askRail'],
-          },
-          { actions: 'closeAsk' },
-        ],
+        'ask.undecided': { actions: 'closeAsk' },
         'ask.notFound': { actions: 'closeAsk' },
         'ask.failed': { actions: 'closeAsk' },
         'ask.expired': { actions: 'closeAsk' },
         'ask.reversed': { actions: 'closeAsk' },
+        'rail.noticed': { actions: 'ringBell' },
+        'operator.asked': { actions: 'ringBell' },
       },
       states: {
         watching: {
-          initial: 'waiting',
-          states: {
-            waiting: {
-              id: 'expiredWatching',
-              exit: 'countAsk',
-              after: { watchDelay: 'deciding' },
-            },
-            deciding: {
-              always: [
-                { guard: 'isAskOpen', target: 'choosing' },
-                {
-                  target: 'choosing',
-                  actions: ['openAsk', 'askRail'],
-                },
-              ],
-            },
-            choosing: {
-              always: [{ guard: 'hasWatchesLeft', target: 'waiting' }, { target: '#expiredResting' }],
-            },
+          id: 'expiredWatching',
+          after: {
+            watchDelay: [
+              {
+                guard: 'hasWatchesLeft',
+                target: 'watching',
+                reenter: true,
+                actions: ['countAsk', 'ringBell'],
+              },
+              { target: 'resting', actions: 'ringBell' },
+            ],
           },
         },
-        resting: { id: 'expiredResting' },
+        resting: {},
         latePaid: {
-          id: 'expiredLatePaid',
           initial: 'held',
           on: {
-            'ask.succeeded': { actions: 'closeAsk' },
             'push.succeeded': {},
+            'ask.succeeded': { actions: 'closeAsk' },
+            'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
           },
           states: {
             held: {
               on: {
+                'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
+                'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
+                'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
                 'operator.acceptedLate': {
                   target: '#succeeded',
                   actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
@@ -699,20 +616,24 @@ export const collectionMachine = setup({
             },
             returning: {
               on: {
-                'reverse.succeeded': { target: 'returned', actions: 'postReturn' },
                 'reverse.failed': {
                   target: 'held',
                   actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
                 },
                 'reverse.unknown': {
-                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'openAsk', 'askRail'],
+                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'ringBell'],
                 },
                 'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
                 'operator.retried': { actions: 'reversePayment' },
                 'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
               },
             },
-            returned: {},
+            returned: {
+              on: {
+                'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
+                'reverse.succeeded': {},
+              },
+            },
           },
         },
       },

@@ -5,7 +5,8 @@ import { assign, setup } from 'xstate';
  *
  * Seven attempts on a published schedule, each counted from the end of the failed one. A disabled endpoint
  * holds its deliveries, none is dropped. Attempts outside the schedule (an operator's resend, a probe of a
- * disabled endpoint) try once and go back to where they came from.
+ * disabled endpoint) try once and go back to where they came from, and the schedule goes on as if they had not
+ * been. An attempt that was withheld was never made and takes no number.
  */
 
 export interface DeliveryInput {
@@ -23,9 +24,12 @@ export interface DeliveryContext {
   attempt: number;
   /** Attempts ever made: the number the receiver sees. */
   tries: number;
+  /** When the next attempt of the schedule is due; null when none is waiting. */
+  retryAt: number | null;
+  /** Since when it is held, counted from the first time until an attempt of the schedule was made again. */
   heldAt: number | null;
   /** Where an attempt outside the schedule returns to when it fails. */
-  cameFrom: 'held' | 'delivered' | 'failed' | null;
+  cameFrom: 'waiting' | 'held' | 'delivered' | 'failed' | null;
   reason: string | null;
 }
 
@@ -60,6 +64,13 @@ export const deliveryCalls = ['postWebhook', 'tellEndpoint'] as const;
 
 const timeOf = (event: { at?: number }, context: DeliveryContext): number => event.at ?? context.createdAt;
 
+/** The wait after the present attempt of the schedule; jitter only ever lengthens it. */
+const retryDelayOf = ({ delaysMs, attempt }: DeliveryContext, event: DeliveryEvent): number => {
+  const delayMs = delaysMs[attempt - 1] ?? delaysMs.at(-1) ?? 0;
+  const jitterMs = event.type === 'attempt.failed' ? event.jitterMs : 0;
+  return Math.max(0, delayMs) + Math.max(0, jitterMs);
+};
+
 export const deliveryMachine = setup({
   types: {
     context: {} as DeliveryContext,
@@ -77,10 +88,25 @@ export const deliveryMachine = setup({
       tries: ({ context }) => context.tries + 1,
     }),
     countExtra: assign({ tries: ({ context }) => context.tries + 1 }),
-    freshSchedule: assign({ attempt: 0, heldAt: null, reason: null }),
-    markHeld: assign({ heldAt: ({ context, event }) => context.heldAt ?? timeOf(event, context) }),
-    keepReason: assign({ reason: ({ event }) => ('reason' in event ? event.reason : null) }),
+    uncountAttempt: assign({
+      attempt: ({ context }) => context.attempt - 1,
+      tries: ({ context }) => context.tries - 1,
+    }),
+    uncountExtra: assign({ tries: ({ context }) => context.tries - 1 }),
+    scheduleRetry: assign(({ context, event }) => ({
+      retryAt: timeOf(event, context) + retryDelayOf(context, event),
+      heldAt: null,
+    })),
+    freshSchedule: assign({ attempt: 0, retryAt: null, reason: null }),
+    markHeld: assign({
+      heldAt: ({ context, event }) => context.heldAt ?? timeOf(event, context),
+      retryAt: null,
+    }),
+    keepReason: assign({ reason: ({ event }) => (event.type === 'attempt.failed' ? event.reason : null) }),
+    markDelivered: assign({ reason: null, retryAt: null, heldAt: null }),
     giveUpHolding: assign({ reason: 'endpoint_disabled' }),
+    endSchedule: assign({ retryAt: null, heldAt: null }),
+    rememberWaiting: assign({ cameFrom: 'waiting' }),
     rememberHeld: assign({ cameFrom: 'held' }),
     rememberDelivered: assign({ cameFrom: 'delivered' }),
     rememberFailed: assign({ cameFrom: 'failed' }),
@@ -88,15 +114,19 @@ export const deliveryMachine = setup({
   guards: {
     hasAttemptsLeft: ({ context }) => context.attempt <= context.delaysMs.length,
     isEndpointActive: ({ event }) => event.type === 'attempt.succeeded' && event.endpointActive,
+    isFromWaiting: ({ context }) => context.cameFrom === 'waiting',
     isFromHeld: ({ context }) => context.cameFrom === 'held',
     isFromDelivered: ({ context }) => context.cameFrom === 'delivered',
   },
   delays: {
-    retryDelay: ({ context, event }) =>
-      (context.delaysMs[context.attempt - 1] ?? context.delaysMs.at(-1) ?? 0) +
-      ('jitterMs' in event ? event.jitterMs : 0),
-    holdTimeout: ({ context, event }) =>
-      Math.max(0, (context.heldAt ?? timeOf(event, context)) + context.holdMs - timeOf(event, context)),
+    retryDelay: ({ context, event }) => {
+      const at = timeOf(event, context);
+      return Math.max(0, (context.retryAt ?? at) - at);
+    },
+    holdTimeout: ({ context, event }) => {
+      const at = timeOf(event, context);
+      return Math.max(0, (context.heldAt ?? at) + context.holdMs - at);
+    },
   },
 }).createMachine({
   id: 'delivery',
@@ -108,6 +138,7 @@ export const deliveryMachine = setup({
     holdMs: input?.holdMs ?? 0,
     attempt: 0,
     tries: 0,
+    retryAt: null,
     heldAt: null,
     cameFrom: null,
     reason: null,
@@ -118,13 +149,13 @@ export const deliveryMachine = setup({
       id: 'pending',
       initial: 'scheduled',
       on: {
-        'attempt.canceled': '#canceled',
         'attempt.succeeded': [
-          { guard: 'isEndpointActive', target: '#delivered', actions: 'recordAttempt' },
+          { guard: 'isEndpointActive', target: 'delivered', actions: ['recordAttempt', 'markDelivered'] },
           {
-            target: '#delivered',
+            target: 'delivered',
             actions: [
               'recordAttempt',
+              'markDelivered',
               {
                 type: 'tellEndpoint',
                 params: ({ event }) => ({ outcome: 'succeeded', charged: false, at: event.at }),
@@ -137,13 +168,15 @@ export const deliveryMachine = setup({
         scheduled: {
           entry: ['countAttempt', 'postWebhook'],
           on: {
-            'attempt.withheld': '#held',
+            'attempt.canceled': { target: '#canceled', actions: 'endSchedule' },
+            'attempt.withheld': { target: '#held', actions: 'uncountAttempt' },
             'attempt.failed': [
               {
                 guard: 'hasAttemptsLeft',
                 target: '#waiting',
                 actions: [
                   'keepReason',
+                  'scheduleRetry',
                   'recordAttempt',
                   {
                     type: 'tellEndpoint',
@@ -155,6 +188,7 @@ export const deliveryMachine = setup({
                 target: '#failed',
                 actions: [
                   'keepReason',
+                  'endSchedule',
                   'recordAttempt',
                   {
                     type: 'tellEndpoint',
@@ -168,15 +202,11 @@ export const deliveryMachine = setup({
         extra: {
           entry: ['countExtra', 'postWebhook'],
           on: {
-            'attempt.withheld': [
-              { guard: 'isFromHeld', target: '#held' },
-              { guard: 'isFromDelivered', target: '#delivered' },
-              { target: '#failed' },
-            ],
+            'attempt.canceled': { target: 'returning', actions: 'uncountExtra' },
+            'attempt.withheld': { target: 'returning', actions: 'uncountExtra' },
             'attempt.failed': {
               target: 'returning',
               actions: [
-                'keepReason',
                 'recordAttempt',
                 {
                   type: 'tellEndpoint',
@@ -188,6 +218,7 @@ export const deliveryMachine = setup({
         },
         returning: {
           always: [
+            { guard: 'isFromWaiting', target: '#waiting' },
             { guard: 'isFromHeld', target: '#held' },
             { guard: 'isFromDelivered', target: '#delivered' },
             { target: '#failed' },
@@ -198,12 +229,12 @@ export const deliveryMachine = setup({
     waiting: {
       id: 'waiting',
       after: { retryDelay: '#pending.scheduled' },
-      on: { 'operator.resent': '#pending.scheduled' },
+      on: { 'operator.resent': { target: '#pending.extra', actions: 'rememberWaiting' } },
     },
     held: {
       id: 'held',
       entry: 'markHeld',
-      after: { holdTimeout: { target: '#failed', actions: 'giveUpHolding' } },
+      after: { holdTimeout: { target: '#failed', actions: ['giveUpHolding', 'endSchedule'] } },
       on: {
         'delivery.released': { target: '#pending.scheduled', actions: 'freshSchedule' },
         'delivery.probed': { target: '#pending.extra', actions: 'rememberHeld' },

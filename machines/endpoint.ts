@@ -43,6 +43,12 @@ export const endpointCalls = ['probeDelivery', 'releaseHeld'] as const;
 const hourMs = 3_600_000;
 const timeOf = (event: { at?: number }, context: EndpointContext): number => event.at ?? context.createdAt;
 
+/** From now until this long after the outage began; a warning that comes late does not delay the next. */
+const untilOutage = (afterMs: number, context: EndpointContext, event: { at?: number }): number => {
+  const at = timeOf(event, context);
+  return Math.max(0, (context.failingSince ?? at) + Math.round(afterMs) - at);
+};
+
 export const endpointMachine = setup({
   types: {
     context: {} as EndpointContext,
@@ -76,9 +82,9 @@ export const endpointMachine = setup({
     isProbing: ({ context }) => context.autoProbe,
   },
   delays: {
-    firstWarning: ({ context }) => context.disableAfterMs / 3,
-    secondWarning: ({ context }) => context.disableAfterMs / 3,
-    disableDeadline: ({ context }) => context.disableAfterMs,
+    firstWarning: ({ context, event }) => untilOutage(context.disableAfterMs / 3, context, event),
+    secondWarning: ({ context, event }) => untilOutage((context.disableAfterMs / 3) * 2, context, event),
+    disableDeadline: ({ context, event }) => untilOutage(context.disableAfterMs, context, event),
     lastTryTimeout: 60_000,
     /** 1 h, 2 h, 4 h … at most 24 h apart. */
     probeDelay: ({ context }) => Math.min(hourMs * 2 ** Math.min(context.probes, 5), 24 * hourMs),
@@ -181,6 +187,7 @@ export const endpointMachine = setup({
     disabled: {
       id: 'disabled',
       initial: 'automatic',
+      entry: 'markDisabled',
       on: {
         'operator.enabled': { target: '#active', actions: ['recover', 'releaseHeld'] },
       },
@@ -188,7 +195,6 @@ export const endpointMachine = setup({
         automatic: {
           id: 'disabledAutomatic',
           initial: 'deciding',
-          entry: 'markDisabled',
           on: {
             'attempt.succeeded': { target: '#active', actions: ['recover', 'releaseHeld'] },
             'attempt.failed': { guard: 'isCharged', actions: 'countFailure' },
@@ -210,7 +216,7 @@ export const endpointMachine = setup({
             resting: {},
           },
         },
-        operator: { id: 'disabledByOperator' },
+        operator: { id: 'disabledByOperator', on: { 'operator.disabled': {} } },
       },
     },
     deleted: {
