@@ -245,6 +245,8 @@ export interface Receiver {
   received: Received[];
   /** What to answer next; a function decides per request, or answers by itself and returns undefined. */
   answer: number | ((received: Received, response: ServerResponse) => number | undefined);
+  /** The first webhook that is meant, as soon as it is there. Throws after ten seconds. */
+  next(isMeant?: (received: Received) => boolean): Promise<Received>;
   /** Throws when a webhook came that the OpenAPI document does not describe. */
   close(): Promise<void>;
 }
@@ -272,6 +274,11 @@ export async function startReceiver(answer: Receiver['answer'] = 200): Promise<R
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],
     answer,
+    next: async (isMeant = () => true) => {
+      const found = await until(async () => receiver.received.find(isMeant));
+      if (!found) throw new Error(`no such webhook among the ${receiver.received.length} that came`);
+      return found;
+    },
     close: async () => {
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
