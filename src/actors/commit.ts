@@ -1,4 +1,11 @@
-import { type AnyBulkWriteOperation, type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
+import {
+  type AnyBulkWriteOperation,
+  type ClientSession,
+  type Db,
+  Long,
+  type MongoClient,
+  MongoError,
+} from 'mongodb';
 import type { Log } from '../log.ts';
 import { type Doc, durable, type Write } from '../mongo.ts';
 
@@ -36,7 +43,16 @@ class Refused extends Error {
 }
 
 /** The commit's outcome could not be learnt: it may or may not have been applied. */
-export class CommitUnknown extends Error {}
+export class CommitUnknown extends MongoError {
+  constructor(cause: unknown) {
+    super(`the commit's outcome is unknown: ${String(cause)}`, { cause: cause as Error });
+    this.addErrorLabel('UnknownTransactionCommitResult');
+  }
+
+  override get name(): string {
+    return 'CommitUnknown';
+  }
+}
 
 const duplicateKey = 11_000;
 
@@ -101,8 +117,12 @@ export class Committer {
   /** One member's bad luck or bad bytes must not be the others': halve until it stands alone. */
   async #divide(batch: Member[], error: unknown): Promise<void> {
     const alone = batch[0]!;
-    if (error instanceof CommitUnknown || isOutage(error)) {
+    if (error instanceof CommitUnknown) {
       for (const member of batch) member.fail(error);
+    } else if (isOutage(error)) {
+      // Where nobody answers, those who wait need not find out again, one patience after the other.
+      const hasAnswered = typeof (error as { code?: unknown }).code === 'number';
+      for (const member of [...batch, ...(hasAnswered ? [] : this.#waiting.splice(0))]) member.fail(error);
     } else if (batch.length > 1) {
       this.counts.splits += 1;
       const half = batch.length >> 1;
@@ -149,8 +169,10 @@ export class Committer {
         await session.commitTransaction();
         return;
       } catch (error) {
-        if (!hasLabel(error, 'UnknownTransactionCommitResult')) throw error;
-        if (performance.now() > giveUpAt) throw new CommitUnknown(String(error));
+        if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back
+        if (!hasLabel(error, 'UnknownTransactionCommitResult') || performance.now() > giveUpAt) {
+          throw new CommitUnknown(error);
+        }
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }
@@ -166,7 +188,7 @@ export class Committer {
     } catch (error) {
       const failure = error as { code?: number; writeErrors?: { index?: number; code?: number }[] };
       const first = Array.isArray(failure.writeErrors) ? failure.writeErrors[0] : undefined;
-      if ((first?.code ?? failure.code) !== duplicateKey) throw error;
+      if ((first?.code ?? failure.code) !== duplicateKey) throw asOutage(error);
       throw new Refused(part.writes[first?.index ?? 0]);
     }
     if (matched < part.mustMatch) throw new Refused(part.writes.length === 1 ? part.writes[0] : undefined);
@@ -252,6 +274,13 @@ function merge(
 function hasLabel(error: unknown, label: string): boolean {
   const labelled = error as { hasErrorLabel?: (label: string) => boolean };
   return typeof labelled?.hasErrorLabel === 'function' && labelled.hasErrorLabel(label);
+}
+
+/** A bulk write wraps "no server found" so that neither name nor label tells it; the description it carries does. */
+function asOutage(error: unknown): unknown {
+  const { reason } = error as { reason?: { servers?: unknown } };
+  if (reason?.servers && error instanceof MongoError) error.addErrorLabel('RetryableWriteError');
+  return error;
 }
 
 /** MongoDB cannot be reached or does not take writes: dividing the batch would only ask it more often. */

@@ -107,7 +107,7 @@ export class Sweeper {
     const cursor = db
       .collection<ActorDoc>(plural)
       .find(
-        { dueAt: { $gt: new Date(from), $lte: new Date(until) } },
+        { dueAt: { $gt: new Date(from), $lte: new Date(until), $type: 'date' } },
         { sort: { dueAt: 1 }, batchSize: 500 },
       );
     let count = 0;
@@ -127,7 +127,7 @@ export class Sweeper {
     const { db, log, clock } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find({ dueAt: { $lte: new Date(before) } }, { sort: { dueAt: 1 }, batchSize: 500 });
+      .find({ dueAt: { $lte: new Date(before), $type: 'date' } }, { sort: { dueAt: 1 }, batchSize: 500 });
     let count = 0;
     const busy = new Set<Promise<void>>();
     for await (const doc of cursor) {
