@@ -28,6 +28,12 @@ type EntryRow = {
 };
 type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; merchantId: string };
 
+const book = { merchantId: 1, mode: 1 };
+const amounts = { 'data.amountTzs': 1, 'data.feeTzs': 1, 'data.currency': 1 };
+const collectionFields = { ...book, status: 1, state: 1, ...amounts, 'snapshot.context.late': 1 };
+const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
+const eventFields = { ...book, collectionId: 1, type: 1 };
+
 /** Everything about one collection; any part may be missing. */
 type Case = { id: string; collection?: CollectionRow; entries: EntryRow[]; events: EventRow[] };
 
@@ -77,15 +83,15 @@ async function readCases(db: Db, ids: Ids): Promise<Case[]> {
     return known;
   };
   await inSnapshot(db, async (options) => {
-    const fields = { merchantId: 1, mode: 1, status: 1, state: 1, data: 1, 'snapshot.context.late': 1 };
     const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, options);
-    for await (const row of collections.project<CollectionRow>(fields)) caseOf(row._id).collection = row;
+    for await (const row of collections.project<CollectionRow>(collectionFields)) {
+      caseOf(row._id).collection = row;
+    }
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
     const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, options);
-    for await (const row of entries) caseOf(row.source.id).entries.push(row);
-    const named = { collectionId: 1, type: 1, mode: 1, merchantId: 1 };
+    for await (const row of entries.project<EntryRow>(entryFields)) caseOf(row.source.id).entries.push(row);
     const events = db.collection<EventRow>('events').find({ collectionId: ids }, options);
-    for await (const row of events.project<EventRow>(named)) caseOf(row.collectionId).events.push(row);
+    for await (const row of events.project<EventRow>(eventFields)) caseOf(row.collectionId).events.push(row);
   });
   return [...cases.values()];
 }
