@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
 import process from 'node:process';
 import { loadConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';
@@ -38,6 +40,18 @@ if (!process.env.BENCH_NO_MERCHANT) {
   key = made.secret;
 }
 const port = service.baseUrl ? Number(new URL(service.baseUrl).port) : 0;
+const profiler = new Session();
+/** Profiles just the load (BENCH_PROFILE names the file), not the start. */
+async function profile(file: string): Promise<void> {
+  profiler.connect();
+  await profiler.post('Profiler.enable');
+  await profiler.post('Profiler.start');
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  const { profile } = await profiler.post('Profiler.stop');
+  writeFileSync(file, JSON.stringify(profile));
+}
+if (process.env.BENCH_PROFILE) setTimeout(() => void profile(process.env.BENCH_PROFILE!), 2_500);
+
 process.on('message', (message) => {
   if (message === 'counts') {
     const { rss } = process.memoryUsage();

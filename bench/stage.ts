@@ -38,10 +38,7 @@ export class Stage {
     env: Record<string, string> = {},
   ): Promise<{ child: ChildProcess; hello: Hello }> {
     const child = fork(join(import.meta.dirname, file), {
-      execArgv: [
-        '--import=tsx',
-        ...(process.env.BENCH_PROFILE === file ? ['--cpu-prof', '--cpu-prof-dir=/tmp/kusanya-prof'] : []),
-      ],
+      execArgv: ['--import=tsx'],
       env: {
         ...process.env,
         MONGODB_URI: this.mongodbUri,

@@ -101,6 +101,8 @@ export interface CallView {
   at: number;
   /** How often this call was started already, as far as the queue remembers. */
   earlierStarts: number;
+  /** The lane it was queued in; undefined when the sweep makes it without the queue. */
+  lane: string | undefined;
   signal: AbortSignal;
 }
 
@@ -110,9 +112,15 @@ export interface CallAnswer {
   writes?: Write[];
 }
 
+/** The call cannot be made just now and steps back without being charged: later, perhaps in another lane. */
+export interface CallPostponed {
+  postponeMs: number;
+  lane?: string;
+}
+
 /** A kind of call: how it is queued and what makes it. */
 export interface CallEffect {
-  run(view: CallView): Promise<CallAnswer>;
+  run(view: CallView): Promise<CallAnswer | CallPostponed>;
   concurrency: number;
   /** After this long without an answer the sweep has the call made again (or, if at most once, given up). */
   patienceMs: number;

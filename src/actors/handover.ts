@@ -50,9 +50,9 @@ export class Handover {
   }
 
   /** Queues a call of an actor; its job id is the call's, so that it is queued once. */
-  call(machine: string, doc: ActorDoc, call: Call): void {
+  call(machine: string, doc: ActorDoc, call: Call, toLane?: string): void {
     const effect = this.#options.actors.definition(machine).calls[call.type];
-    const lane = effect?.lanes ? (effect.lane?.(doc, call) ?? effect.lanes[0]!.name) : undefined;
+    const lane = toLane ?? (effect?.lanes ? (effect.lane?.(doc, call) ?? effect.lanes[0]!.name) : undefined);
     const delayMs = call.notBefore.getTime() - this.#options.clock.now();
     this.#put(callQueue(call.type, lane), {
       id: call.id,

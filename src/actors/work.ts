@@ -8,6 +8,7 @@ import {
   ActorMissing,
   type Call,
   type CallEffect,
+  type CallPostponed,
   NewerDocument,
   Poison,
 } from './document.ts';
@@ -48,7 +49,7 @@ export class ActorWorkers {
       for (const [type, effect] of Object.entries(definition.calls)) {
         const lanes = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
         for (const { name, concurrency } of lanes) {
-          queues.work(callQueue(type, name), concurrency, (job, token) => this.#callJob(job, token));
+          queues.work(callQueue(type, name), concurrency, (job, token) => this.#callJob(job, token, name));
         }
       }
     }
@@ -85,20 +86,27 @@ export class ActorWorkers {
     }
   }
 
-  /** Makes a call if its document still has it and answers it to the actor. */
-  async make(machine: string, id: string, callId: string, earlierStarts: number): Promise<void> {
+  /** Makes a call if its document still has it and answers it to the actor; or hears that it has to wait. */
+  async make(
+    machine: string,
+    id: string,
+    callId: string,
+    earlierStarts: number,
+    lane?: string,
+  ): Promise<{ postponed: CallPostponed; doc: ActorDoc; call: Call } | undefined> {
     const { actors, clock } = this.#options;
     const has = (each: ActorDoc) => each.calls.some((open) => open.id === callId);
     const doc = await actors.find({ machine, id }, has);
     const call = doc?.calls.find((each) => each.id === callId);
-    if (!doc || doc.quarantined || !call) return;
+    if (!doc || doc.quarantined || !call) return undefined;
     const effect = actors.definition(machine).calls[call.type]!;
     if (effect.atMostOnce && !(await actors.claim({ machine, id }, callId))) {
       await this.#lost(machine, id, callId, effect);
-      return;
+      return undefined;
     }
     const at = clock.now();
-    const answer = await effect.run({ doc, call, at, earlierStarts, signal: this.#stopping.signal });
+    const answer = await effect.run({ doc, call, at, earlierStarts, lane, signal: this.#stopping.signal });
+    if ('postponeMs' in answer) return { postponed: answer, doc, call };
     await actors.send(
       { machine, id },
       { ...answer.event, at: clock.now() },
@@ -109,6 +117,7 @@ export class ActorWorkers {
         ...(answer.writes ? { writes: answer.writes } : {}),
       },
     );
+    return undefined;
   }
 
   /** A claimed call that nobody answered: what became of it is unknown, and it is never made again. */
@@ -138,11 +147,20 @@ export class ActorWorkers {
     await this.#tolerate(job, () => this.wake(machine, actor));
   }
 
-  async #callJob(job: Job, token: string): Promise<void> {
+  async #callJob(job: Job, token: string, lane?: string): Promise<void> {
     const { machine, actor, call } = job.data as JobData;
     await this.#tolerate(job, async () => {
       await this.#waitForItsTime(job, token);
-      await this.make(machine, actor, call!, Math.max(0, (job.attemptsStarted ?? 1) - 1));
+      const stalled = Math.max(0, job.stalledCounter ?? 0);
+      const waits = await this.make(machine, actor, call!, stalled, lane);
+      if (!waits) return;
+      const { postponed } = waits;
+      if (postponed.lane !== undefined && postponed.lane !== lane) {
+        this.#options.handover.call(machine, waits.doc, waits.call, postponed.lane);
+        return;
+      }
+      await job.moveToDelayed(Date.now() + postponed.postponeMs, token);
+      throw new DelayedError();
     });
   }
 
