@@ -97,11 +97,12 @@ function operation(route: Route, components: Components): Json {
   const { id, summary, description, tag, answers } = endpoint.operation;
   const responses: Record<string, Json> = {};
   for (const [status, answer] of Object.entries(answers)) {
-    const { schema, examples, contentType } = answer;
+    const { schema, examples, contentType, links } = answer;
     responses[status] = {
       description: answer.description,
       headers: answerHeaders(route, Number(status)),
       ...(schema ? content(components.place(schema), examples, contentType) : {}),
+      ...(links ? { links } : {}),
     };
   }
   Object.assign(responses, errorResponses(route, components));
@@ -129,8 +130,9 @@ function named(examples: Readonly<Record<string, unknown>>): Json {
   return Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]));
 }
 
-function requestBody({ requestExamples }: Operation, body: TObject, components: Components): Json {
-  return { required: true, ...content(components.place(body), requestExamples) };
+function requestBody(operation: Operation, body: TObject, components: Components): Json {
+  const schema = components.place(operation.requestSchema ?? body);
+  return { required: true, ...content(schema, operation.requestExamples) };
 }
 
 function parameters({ endpoint }: Route, components: Components): Json[] {
@@ -256,8 +258,8 @@ const requestIdParameter: Json = {
   name: 'X-Request-Id',
   in: 'header',
   required: false,
-  description: 'Your own id for this request; one of another form is ignored.',
-  schema: { type: 'string', pattern: '^[\\w-]{8,64}$' },
+  description: 'Your own id for this request: 8 to 64 of `[A-Za-z0-9_-]`. One of another form is ignored.',
+  schema: { type: 'string' },
 };
 
 const idempotencyKeyParameter: Json = {
@@ -266,7 +268,8 @@ const idempotencyKeyParameter: Json = {
   required: true,
   description:
     'Unique per operation, and the same again when you retry: 1 to 255 printable ASCII characters. Kept 24 hours.',
-  schema: { type: 'string', pattern: '^[\\x20-\\x7E]{1,255}$' },
+  // Spaces at the ends are lost on the way, as in every header.
+  schema: { type: 'string', maxLength: 255, pattern: '^[\\x21-\\x7E]([\\x20-\\x7E]*[\\x21-\\x7E])?$' },
 };
 
 function securitySchemes(routes: readonly Route[]): Record<string, Json> {

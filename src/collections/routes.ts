@@ -20,6 +20,7 @@ import {
   CreateCollection,
   collectionFilters,
   createFaults,
+  documentedCreateCollection,
 } from './schema.ts';
 
 /** The schema of what events are about; events/ does not import this room. */
@@ -93,7 +94,13 @@ export function createCollection(collections: CollectionsApi, bounds: AmountBoun
       summary: 'Collect a payment',
       description: createDescription,
       tag,
-      answers: { 202: { description: 'Accepted: the prompt is on its way.', schema: CollectionObject } },
+      answers: {
+        202: {
+          description: 'Accepted: the prompt is on its way.',
+          schema: CollectionObject,
+          links: { read: { operationId: 'getCollection', parameters: { id: '$response.body#/id' } } },
+        },
+      },
       errors: [
         'amount_too_small',
         'amount_too_large',
@@ -101,6 +108,7 @@ export function createCollection(collections: CollectionsApi, bounds: AmountBoun
         'metadata_invalid',
         'channel_unavailable',
       ],
+      requestSchema: documentedCreateCollection(bounds),
       requestExamples: createExamples,
     },
     idempotent: true,

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
@@ -20,16 +20,36 @@ export const failureCodes = [
 
 export const statuses = ['created', 'succeeded', 'failed', 'expired'] as const;
 
+/** metadata.ts says the same in better words; here it is for the document. */
 const MetadataValues = Type.Record(
   Type.String(),
   Type.Union([Type.String({ maxLength: limits.metadataValueMaxChars }), Type.Number(), Type.Boolean()]),
   {
     maxProperties: limits.metadataMaxKeys,
+    propertyNames: {
+      type: 'string',
+      minLength: 1,
+      maxLength: limits.metadataKeyMaxChars,
+      pattern: '^[^\\u0000]*$',
+      not: { enum: ['__proto__', 'constructor', 'prototype', '_bsontype'] },
+    },
     description:
       'Yours, returned exactly as sent. Up to 50 keys of 1 to 40 characters; values are strings of up to 500 ' +
       'characters, finite numbers or booleans; at most 16 KiB in all.',
   },
 );
+
+/**
+ * What `parsePhone` and `referenceFault` take, for the document. At each place of a text at most one way leads on,
+ * so that a long one costs no more than its length.
+ */
+const phonePattern = '^[ -]*(?:(?:\\+[ -]*)?2[ -]*5[ -]*5|0)[ -]*[67](?:[ -]*[0-9]){8}[ -]*$';
+const controls = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
+const blanks = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff';
+export const createPatterns = {
+  phone: phonePattern,
+  reference: `^[${blanks}]*[^${blanks}${controls}][^${controls}]*$`,
+};
 
 const exampleId = 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB';
 
@@ -124,12 +144,14 @@ export const CreateCollection = Type.Object(
     }),
     phone: Type.String({
       maxLength: 25,
+      pattern: createPatterns.phone,
       description:
         'A Tanzanian mobile number: 255XXXXXXXXX, +255XXXXXXXXX or 0XXXXXXXXX; spaces and dashes are fine.',
     }),
     reference: Type.String({
       minLength: 1,
       maxLength: limits.referenceMaxChars,
+      pattern: createPatterns.reference,
       description: 'Yours, such as an order number: 1 to 100 printable characters. Need not be unique.',
     }),
     description: Type.Optional(
@@ -140,6 +162,16 @@ export const CreateCollection = Type.Object(
   { title: 'CreateCollection', additionalProperties: false },
 );
 export type CreateCollection = Static<typeof CreateCollection>;
+
+/** The same for the document, with the bounds that hold for merchants who have none of their own. */
+export function documentedCreateCollection({ minTzs, maxTzs }: AmountBounds): TObject {
+  const { amount, ...others } = CreateCollection.properties;
+  const bounded = Type.Integer({ ...amount, minimum: minTzs, maximum: maxTzs });
+  return Type.Object(
+    { amount: bounded, ...others },
+    { title: 'CreateCollection', additionalProperties: false },
+  );
+}
 
 /** Filters of GET /v1/collections beside `limit` and `starting_after` (decisions.md "Request fields"). */
 export const collectionFilters = {

@@ -60,6 +60,8 @@ export interface AnswerDoc {
   examples?: Readonly<Record<string, unknown>>;
   /** Other than application/json. */
   contentType?: string;
+  /** OpenAPI links: which operation to go on with, and by which part of this answer. */
+  links?: Readonly<Record<string, { operationId: string; parameters: Readonly<Record<string, string>> }>>;
 }
 
 /** The OpenAPI side of a route. Descriptions state units. */
@@ -71,6 +73,8 @@ export interface Operation {
   answers: Readonly<Record<number, AnswerDoc>>;
   /** Codes beyond those every route of its kind can answer (openapi.ts adds those). */
   errors?: readonly ErrorCode[];
+  /** Where the document can say more than `body`, because `check` is stricter. */
+  requestSchema?: TSchema;
   requestExamples?: Readonly<Record<string, unknown>>;
 }
 

@@ -46,7 +46,7 @@ describe('errors', () => {
 
   after(() => shop.close());
 
-  for (const [address, options, verdict, param] of refusals()) {
+  for (const [address, options, verdict, param] of [...refusedBodies(), ...refusedAddresses()]) {
     const [method, path] = address.split(' ') as [string, string];
     const { body = options.json ? JSON.stringify(options.json) : '', headers = {} } = options;
     const sent = [...Object.entries(headers), body].flat().join(' ').slice(0, 90);
@@ -200,9 +200,10 @@ describe('errors', () => {
 });
 
 /** `METHOD path`, what is sent, the error it must be, and the field at fault where it matters. */
-function refusals(): [string, Call, string, string?][] {
+type Refusal = [string, Call, string, string?];
+
+function refusedBodies(): Refusal[] {
   const post = 'POST /v1/collections';
-  const list = 'GET /v1/collections';
   let n = 0;
   const json = (body: string | Buffer, headers: Call['headers'] = {}): Call => ({
     body,
@@ -212,7 +213,6 @@ function refusals(): [string, Call, string, string?][] {
   const typed = (type: string | undefined) => json('{}', { 'Content-Type': type });
   const keyed = (key?: string | string[]): Call => ({ json: goodBody, headers: { 'Idempotency-Key': key } });
   const nested = (depth: number) => `{"metadata":${'['.repeat(depth)}${']'.repeat(depth)}}`;
-  const authorized = (value: string): Call => ({ key: undefined, headers: { Authorization: value } });
   const proto = '{"amount":5000,"phone":"0712345678","reference":"r","metadata":{"\\u005f_proto__":{"x":1}}}';
   return [
     [post, json('{"amount": 5000,}'), '400 invalid_json'],
@@ -242,6 +242,13 @@ function refusals(): [string, Call, string, string?][] {
     [post, keyed('caf\u00e9'), '400 idempotency_key_invalid'],
     [post, keyed(['a', 'b']), '400 idempotency_key_invalid'],
     [`${post}?x=1`, json(JSON.stringify(goodBody)), '400 parameter_unknown', 'x'],
+  ];
+}
+
+function refusedAddresses(): Refusal[] {
+  const list = 'GET /v1/collections';
+  const authorized = (value: string): Call => ({ key: undefined, headers: { Authorization: value } });
+  return [
     [`${list}?limit=0`, {}, '400 parameter_invalid', 'limit'],
     [`${list}?limit=101`, {}, '400 parameter_invalid', 'limit'],
     [`${list}?limit=`, {}, '400 parameter_invalid', 'limit'],

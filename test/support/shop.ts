@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { merchantRoutes } from '../../src/app.ts';
 import { MovableClock } from '../../src/clock.ts';
-import type { CollectionsApi } from '../../src/collections/routes.ts';
+import type { CollectionObject, CollectionsApi } from '../../src/collections/routes.ts';
 import {
   createKoa,
   IdempotencyStore,
@@ -122,11 +122,11 @@ function routesOf(collections: CollectionsApi): Route[] {
 }
 
 function pretendRoom(db: Db, doings: Record<string, () => never>) {
-  let made = 0;
+  const made = new Map<string, CollectionObject>();
   const api: CollectionsApi = {
     async create({ mode }, body, _requestId, recordWrite) {
       doings[body.reference]?.();
-      const collection = {
+      const collection: CollectionObject = {
         id: newId('col', clock.now()),
         object: 'collection',
         status: 'created',
@@ -144,11 +144,11 @@ function pretendRoom(db: Db, doings: Record<string, () => never>) {
       const write = recordWrite(answer.status, answer.body);
       if (write.op !== 'insert') throw new Error('an insert was expected');
       await db.collection<{ _id: string }>(write.into).insertOne(write.doc);
-      made += 1;
+      made.set(collection.id, collection);
       return answer;
     },
-    get: async () => undefined,
+    get: async (_principal, id) => made.get(id),
     list: async (_principal, { limit }) => ({ data: [], hasMore: limit === 1 }),
   };
-  return { api, created: () => made };
+  return { api, created: () => made.size };
 }

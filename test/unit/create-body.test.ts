@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createFaults } from '../../src/collections/schema.ts';
+import { createFaults, createPatterns } from '../../src/collections/schema.ts';
 
 const bounds = { minTzs: 100, maxTzs: 5_000_000 };
 const faults = (body: Record<string, unknown>, mode: 'live' | 'test' = 'test') =>
@@ -91,5 +91,43 @@ describe('the body of a collection', () => {
       fc.jsonValue(),
     );
     fc.assert(fc.property(body, (value) => void faults(value)));
+  });
+});
+
+describe('the documented patterns', () => {
+  const phone = new RegExp(createPatterns.phone, 'u');
+  const reference = new RegExp(createPatterns.reference, 'u');
+  const nearPhones = fc.stringMatching(/^[ -]{0,2}\+?[ -]{0,1}(255|0|25)[ -]{0,2}[5678](-?\d){7,9} ?$/);
+
+  it('take exactly the phones that are taken', () => {
+    const texts = fc.oneof(nearPhones, fc.string({ unit: fc.constantFrom(...'0256789 -+x'), maxLength: 20 }));
+    fc.assert(
+      fc.property(texts, (text) => {
+        if (text.length > 25) return;
+        expect(phone.test(text), text).to.equal(faults({ phone: text }).length === 0);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('take exactly the references that are taken', () => {
+    const unit = fc.constantFrom(...' a\n\t\u0085\u00a0\u2003\u2028\u3000\ufeff\u200b🦒');
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 6 }), (text) => {
+        expect(reference.test(text), JSON.stringify(text)).to.equal(faults({ reference: text }).length === 0);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('cost no more than the length of the text', () => {
+    const from = performance.now();
+    for (const text of [' '.repeat(30_000), `0${' '.repeat(30_000)}`, `071234567${' '.repeat(30_000)}x`]) {
+      expect(phone.test(text)).to.equal(false);
+    }
+    for (const text of [' '.repeat(30_000), `${'x'.repeat(30_000)}\n`, `${' x'.repeat(15_000)}\n`]) {
+      expect(reference.test(text)).to.equal(false);
+    }
+    expect(performance.now() - from).to.be.lessThan(500);
   });
 });
