@@ -245,24 +245,30 @@ async function* checkRecentCollections(
   window: { $gte: Date; $lt: Date },
   checked: { collections: number },
 ): AsyncGenerator<Breach> {
-  const entries = db
+  const eventIds = {
+    $gte: idFloor('evt', window.$gte.getTime()),
+    $lt: idFloor('evt', window.$lt.getTime()),
+  };
+  const events = [{ $match: { _id: eventIds } }, { $project: { _id: 0, id: '$collectionId' } }];
+  const touched = db
     .collection('journal_entries')
-    .find({ postedAt: window, 'source.machine': 'collection' })
-    .project<{ id: string }>({ _id: 0, id: '$source.id' });
-  const events = db
-    .collection<{ _id: string }>('events')
-    .find({ _id: { $gte: idFloor('evt', window.$gte.getTime()), $lt: idFloor('evt', window.$lt.getTime()) } })
-    .project<{ id: string }>({ _id: 0, id: '$collectionId' });
-  for (const source of [entries, events]) {
-    let ids = new Set<string>();
-    for await (const { id } of source) {
-      ids.add(id);
-      if (ids.size < idsPerRead) continue;
-      yield* checkCollections(db, { $in: [...ids] }, checked);
-      ids = new Set();
-    }
-    if (ids.size > 0) yield* checkCollections(db, { $in: [...ids] }, checked);
+    .aggregate<{ _id: string }>(
+      [
+        { $match: { postedAt: window, 'source.machine': 'collection' } },
+        { $project: { _id: 0, id: '$source.id' } },
+        { $unionWith: { coll: 'events', pipeline: events } },
+        { $group: { _id: '$id' } },
+      ],
+      { allowDiskUse: true },
+    );
+  let ids: string[] = [];
+  for await (const { _id } of touched) {
+    ids.push(_id);
+    if (ids.length < idsPerRead) continue;
+    yield* checkCollections(db, { $in: ids }, checked);
+    ids = [];
   }
+  if (ids.length > 0) yield* checkCollections(db, { $in: ids }, checked);
 }
 
 type OverdueBucket = About & { currency: string; stripe: number; date: string; amountTzs: number };
