@@ -103,36 +103,40 @@ export class Committer {
     if (this.#waiting.length > 0) this.#running = this.#run();
   }
 
-  async #settle(batch: Member[]): Promise<void> {
+  /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
+  async #settle(batch: Member[]): Promise<unknown> {
     try {
       await this.#attempt(batch);
       this.counts.batches += 1;
       this.counts.members += batch.length;
       for (const member of batch) member.settle({ ok: true });
+      return undefined;
     } catch (error) {
-      await this.#divide(batch, error);
+      return this.#divide(batch, error);
     }
   }
 
   /** One member's bad luck or bad bytes must not be the others': halve until it stands alone. */
-  async #divide(batch: Member[], error: unknown): Promise<void> {
+  async #divide(batch: Member[], error: unknown): Promise<unknown> {
     const alone = batch[0]!;
-    if (error instanceof CommitUnknown) {
+    if (error instanceof CommitUnknown || isOutage(error)) {
       for (const member of batch) member.fail(error);
-    } else if (isOutage(error)) {
-      // Where nobody answers, those who wait need not find out again, one patience after the other.
-      const hasAnswered = typeof (error as { code?: unknown }).code === 'number';
-      for (const member of [...batch, ...(hasAnswered ? [] : this.#waiting.splice(0))]) member.fail(error);
-    } else if (batch.length > 1) {
+      if (error instanceof CommitUnknown || typeof (error as MongoError).code === 'number') return undefined;
+      // Nobody is there: those who wait need not find out again, one patience after the other.
+      for (const member of this.#waiting.splice(0)) member.fail(error);
+      return error;
+    }
+    if (batch.length > 1) {
       this.counts.splits += 1;
       const half = batch.length >> 1;
-      await this.#settle(batch.slice(0, half));
-      await this.#settle(batch.slice(half));
-    } else if (error instanceof Refused && error.write) {
-      alone.settle({ ok: false, write: error.write });
-    } else {
-      alone.fail(error);
+      const outage = await this.#settle(batch.slice(0, half));
+      if (!outage) return this.#settle(batch.slice(half));
+      for (const member of batch.slice(half)) member.fail(outage);
+      return outage;
     }
+    if (error instanceof Refused && error.write) alone.settle({ ok: false, write: error.write });
+    else alone.fail(error);
+    return undefined;
   }
 
   /** Runs the transaction, repeating it for as long as MongoDB calls the fault transient. */
@@ -188,7 +192,7 @@ export class Committer {
     } catch (error) {
       const failure = error as { code?: number; writeErrors?: { index?: number; code?: number }[] };
       const first = Array.isArray(failure.writeErrors) ? failure.writeErrors[0] : undefined;
-      if ((first?.code ?? failure.code) !== duplicateKey) throw asOutage(error);
+      if ((first?.code ?? failure.code) !== duplicateKey) throw labelled(error);
       throw new Refused(part.writes[first?.index ?? 0]);
     }
     if (matched < part.mustMatch) throw new Refused(part.writes.length === 1 ? part.writes[0] : undefined);
@@ -276,10 +280,15 @@ function hasLabel(error: unknown, label: string): boolean {
   return typeof labelled?.hasErrorLabel === 'function' && labelled.hasErrorLabel(label);
 }
 
-/** A bulk write wraps "no server found" so that neither name nor label tells it; the description it carries does. */
-function asOutage(error: unknown): unknown {
-  const { reason } = error as { reason?: { servers?: unknown } };
-  if (reason?.servers && error instanceof MongoError) error.addErrorLabel('RetryableWriteError');
+/**
+ * A bulk write wraps the driver's error, and its name is lost. "No server found" is known by the description
+ * it carries, a cut connection by a field of its own; nothing was written either way.
+ */
+function labelled(error: unknown): unknown {
+  const wrapped = error as { reason?: { servers?: unknown }; beforeHandshake?: boolean };
+  if (!(error instanceof MongoError)) return error;
+  if (wrapped.reason?.servers) error.addErrorLabel('RetryableWriteError');
+  if (wrapped.beforeHandshake !== undefined) error.addErrorLabel('TransientTransactionError');
   return error;
 }
 
