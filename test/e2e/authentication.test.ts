@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import { MovableClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
+import { makeSecretKey } from '../../src/merchants/keys.ts';
+import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+
+/** interface.md 5 with decisions.md "Keys". */
+describe('authentication', () => {
+  const clock = new MovableClock();
+  let test: TestService;
+  let merchant: TestMerchant;
+
+  before(async () => {
+    test = await startTestService({}, { clock });
+    merchant = await test.merchant();
+  });
+
+  after(() => test.stop());
+
+  const routes = [
+    ['POST', '/v1/collections'],
+    ['GET', '/v1/collections'],
+    ['GET', '/v1/collections/col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB'],
+    ['GET', '/v1/whoami'],
+    ['GET', '/v1/balance'],
+    ['GET', '/v1/events/evt_01K5J8Q2R3S4T5V6W7X8Y9Z0AB'],
+  ] as const;
+  const whoami = (token: string, at = test) => at.call('GET', '/v1/whoami', { token });
+  const statusOf = async (token: string, at = test) => (await whoami(token, at)).status;
+  /** How long it takes until a key is answered with `status`, in milliseconds. */
+  const takesUntil = async (token: string, status: number, at = test) => {
+    const from = performance.now();
+    await until(async () => (await statusOf(token, at)) === status);
+    return performance.now() - from;
+  };
+  const admin = (method: string, path: string, body?: object) => test.call(method, path, { body });
+  const withoutRequestId = ({ text, json }: { text: string; json: { error: { request_id: string } } }) =>
+    text.replace(json.error.request_id, '');
+
+  it('every endpoint needs Authorization: Bearer <API_KEY>', async () => {
+    for (const [method, path] of routes) {
+      const { status, json, headers } = await test.call(method, path);
+      expect([status, json.error.code], path).to.deep.equal([401, 'api_key_missing']);
+      expect(headers.get('www-authenticate')).to.equal('Bearer');
+    }
+  });
+
+  it('other ways to send a key are not taken', async () => {
+    const { key } = merchant;
+    const basic = `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
+    for (const authorization of [basic, key, `Token ${key}`, 'Bearer', 'Bearer ', `Bearer:${key}`]) {
+      const { status, json } = await test.call('GET', '/v1/whoami', { headers: { authorization } });
+      expect([status, json.error.code], authorization).to.deep.equal([401, 'api_key_missing']);
+    }
+    const inQuery = await test.call('GET', `/v1/whoami?api_key=${key}`);
+    expect(inQuery.status).to.equal(401);
+    const asHeader = await test.call('GET', '/v1/whoami', { headers: { 'x-api-key': key } });
+    expect(asHeader.status).to.equal(401);
+  });
+
+  it('the scheme’s case does not matter', async () => {
+    const answer = await test.call('GET', '/v1/whoami', {
+      headers: { authorization: `bearer ${merchant.key}` },
+    });
+    expect(answer.status).to.equal(200);
+  });
+
+  it('a key that opens nothing is 401 with the same bytes, whatever is wrong with it', async () => {
+    const { id: revokedId, secret: revoked } = await test.issueKey(merchant.id, 'test');
+    await admin('DELETE', `/admin/keys/${revokedId}`);
+    const { id: rotatedId, secret: expired } = await test.issueKey(merchant.id, 'test');
+    await admin('POST', `/admin/keys/${rotatedId}/rotate`, { overlap_seconds: 0, reason: 'leaked' });
+    const { key } = merchant;
+    const tokens = {
+      malformed: 'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
+      mistyped: key.slice(0, -1) + (key.endsWith('a') ? 'b' : 'a'),
+      'of the other mode': key.replace('_test_', '_live_'),
+      'in capitals': key.toUpperCase(),
+      'with a tail': `${key}x`,
+      huge: 'x'.repeat(5_000),
+      'an operator’s': test.operatorToken,
+      revoked,
+      expired,
+      // Well-formed and with a right checksum, but of another installation.
+      unknown: makeSecretKey('test'),
+    };
+    const first = await whoami(tokens.malformed);
+    expect(first.json.error.code).to.equal('api_key_invalid');
+    for (const [name, token] of Object.entries(tokens)) {
+      const answer = await whoami(token);
+      expect(answer.status, name).to.equal(401);
+      expect(withoutRequestId(answer), name).to.equal(withoutRequestId(first));
+    }
+  });
+
+  it('a key acts in the mode that its prefix names, and in no other', async () => {
+    const { secret } = await test.issueKey(merchant.id, 'live');
+    expect(merchant.key).to.match(/^kusanya_test_sk_[0-9A-Za-z]{38}$/);
+    expect(secret).to.match(/^kusanya_live_sk_[0-9A-Za-z]{38}$/);
+    expect((await whoami(merchant.key)).json.mode).to.equal('test');
+    expect((await whoami(secret)).json.mode).to.equal('live');
+    const { json } = await merchant.create();
+    const crossed = await test.call('GET', `/v1/collections/${json.id}`, { token: secret });
+    expect(crossed.status).to.equal(404);
+  });
+
+  it('a revoked key is refused within 5 seconds, by every process', async () => {
+    const twin = await startTestService({}, { clock, database: test.config.mongodbDatabase });
+    try {
+      const { id, secret } = await test.issueKey(merchant.id, 'test');
+      // Both know the key, so both have something to forget.
+      expect(await Promise.all([statusOf(secret), statusOf(secret, twin)])).to.deep.equal([200, 200]);
+      const revoked = await admin('DELETE', `/admin/keys/${id}?reason=leaked`);
+      expect([revoked.status, revoked.json.revoked_at === null]).to.deep.equal([200, false]);
+      const [here, there] = await Promise.all([takesUntil(secret, 401), takesUntil(secret, 401, twin)]);
+      expect(Math.max(here, there)).to.be.below(5_000);
+      // The merchant's other keys go on.
+      expect(await statusOf(merchant.key)).to.equal(200);
+      const refused = await merchant.create({}, 'after revocation', undefined, secret);
+      expect(refused.status).to.equal(401);
+    } finally {
+      await twin.stop();
+    }
+  });
+
+  it('a rotated key lives on beside its successor for the overlap', async () => {
+    const { id, secret: old } = await test.issueKey(merchant.id, 'test');
+    const { status, json } = await admin('POST', `/admin/keys/${id}/rotate`, {
+      overlap_seconds: 3600,
+      reason: 'yearly',
+    });
+    expect(status).to.equal(201);
+    expect([json.merchant_id, json.mode]).to.deep.equal([merchant.id, 'test']);
+    expect(json.secret).to.not.equal(old);
+    expect([await statusOf(old), await statusOf(json.secret)]).to.deep.equal([200, 200]);
+    clock.advance(limits.hourMs - 60_000);
+    expect([await statusOf(old), await statusOf(json.secret)]).to.deep.equal([200, 200]);
+    clock.advance(60_000);
+    // What a process remembers of a key is no older than two seconds.
+    expect(await takesUntil(old, 401)).to.be.below(5_000);
+    expect(await statusOf(json.secret)).to.equal(200);
+  });
+
+  it('a suspended merchant is 403 on every endpoint within 5 seconds, until it is let in again', async () => {
+    const other = await test.merchant();
+    const { secret: live } = await test.issueKey(other.id, 'live');
+    expect(await statusOf(other.key)).to.equal(200);
+    const set = (suspended: boolean) =>
+      admin('PATCH', `/admin/merchants/${other.id}`, { suspended, reason: 'chargebacks' });
+    await set(true);
+    expect(await takesUntil(other.key, 403)).to.be.below(5_000);
+    for (const [method, path] of routes) {
+      for (const token of [other.key, live]) {
+        const { status, json } = await test.call(method, path, { token });
+        expect([status, json.error.type, json.error.code], path).to.deep.equal([
+          403,
+          'permission_error',
+          'merchant_suspended',
+        ]);
+      }
+    }
+    expect(await statusOf(merchant.key)).to.equal(200);
+    await set(false);
+    expect(await takesUntil(other.key, 200)).to.be.below(5_000);
+    expect((await other.get('/v1/collections')).json.data).to.deep.equal([]);
+  });
+});

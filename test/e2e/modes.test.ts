@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { TestMerchant, TestService } from '../support/service.ts';
+import { type Answer, type Receiver, startReceiver, startTestService } from '../support/service.ts';
+
+/** interface.md 1 and 5: each key belongs to one merchant and to one mode, and nothing crosses. */
+describe('modes', () => {
+  let test: TestService;
+  let merchant: TestMerchant;
+  let liveKey: string;
+  let receiver: Receiver;
+  /** A test-mode collection that succeeded, and its event. */
+  let ids: { collection: string; event: string };
+
+  before(async () => {
+    test = await startTestService();
+    merchant = await test.merchant();
+    liveKey = (await test.issueKey(merchant.id, 'live')).secret;
+    receiver = await startReceiver();
+    await test.endpoint(merchant.id, receiver.url);
+    const { json } = await merchant.create({ reference: 'of the test mode' });
+    await merchant.final(json.id);
+    const { event } = await receiver.next();
+    ids = { collection: json.id, event: event.id };
+  });
+
+  after(async () => {
+    await test.stop();
+    await receiver.close();
+  });
+
+  const live = (method: string, path: string, body?: object) =>
+    test.call(method, path, { token: liveKey, body, headers: { 'idempotency-key': 'live' } });
+  const codeOf = ({ status, json }: Answer) => `${status} ${json.error?.code}`;
+  const good = { amount: 5000, phone: '255712345678', reference: 'order-1' };
+
+  describe('a live key', () => {
+    it('reads: its own lists and balance, which are empty', async () => {
+      expect((await live('GET', '/v1/whoami')).json).to.include({ mode: 'live', merchant_id: merchant.id });
+      expect((await live('GET', '/v1/balance')).json).to.deep.equal({
+        object: 'balance',
+        mode: 'live',
+        currency: 'TZS',
+        pending: 0,
+        available: 0,
+        reserved: 0,
+      });
+      expect((await live('GET', '/v1/collections')).json.data).to.deep.equal([]);
+    });
+
+    it('is told 503 channel_unavailable while no network is configured, and nothing is created', async () => {
+      const answer = await live('POST', '/v1/collections', good);
+      expect(codeOf(answer)).to.equal('503 channel_unavailable');
+      expect(answer.json.error.type).to.equal('api_error');
+      expect(Number(answer.headers.get('retry-after'))).to.be.at.least(1);
+      expect((await live('GET', '/v1/collections')).json.data).to.deep.equal([]);
+      // The same key is not used up either: it is answered afresh, not replayed.
+      const again = await live('POST', '/v1/collections', { ...good, amount: 6000 });
+      expect(codeOf(again)).to.equal('503 channel_unavailable');
+      expect(again.headers.has('idempotent-replayed')).to.equal(false);
+      const { db } = test.service.wired;
+      expect(await db.collection('collections').countDocuments({ mode: 'live' })).to.equal(0);
+      expect(await db.collection('journal_entries').countDocuments({ mode: 'live' })).to.equal(0);
+    });
+
+    it('is refused the test numbers, before the network is looked at', async () => {
+      for (const number of ['000', '001', '005', '021', '024', '099']) {
+        for (const phone of [`255700000${number}`, `+255 700 000 ${number}`, `0700000${number}`]) {
+          const answer = await live('POST', '/v1/collections', { ...good, phone });
+          expect(codeOf(answer), phone).to.equal('400 phone_invalid');
+          expect(answer.json.error.param).to.equal('phone');
+        }
+      }
+    });
+  });
+
+  it('a live endpoint hears nothing of the test mode', async () => {
+    const endpoint = await test.endpoint(merchant.id, 'https://127.0.0.1:8443/hook', { mode: 'live' });
+    const before = receiver.received.length;
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    await receiver.next(({ event }) => event.data.id === json.id);
+    expect(receiver.received.length).to.equal(before + 1);
+    const { db } = test.service.wired;
+    const deliveries = await db.collection('deliveries').find().toArray();
+    expect(deliveries.map(({ data }) => data.endpointId)).to.not.include(endpoint.id);
+    expect(new Set(deliveries.map(({ mode }) => mode))).to.deep.equal(new Set(['test']));
+  });
+
+  it('the books of the modes are apart', async () => {
+    expect((await merchant.get('/v1/balance')).json.pending).to.be.above(0);
+    expect((await live('GET', '/v1/balance')).json.pending).to.equal(0);
+    const { db } = test.service.wired;
+    const entries = await db.collection('journal_entries').find().toArray();
+    const accounts = entries.flatMap(({ lines }) => lines.map(({ account }: { account: string }) => account));
+    expect(accounts.length).to.be.above(0);
+    for (const account of accounts) expect(account).to.match(/^test:/);
+  });
+
+  describe('with the key of somebody else', () => {
+    /** What each route of the interface says to a key that this test's data does not belong to. */
+    const strangers: Record<string, (answer: Answer) => void> = {
+      'get /v1/collections/{id}': isUnknown,
+      'get /v1/events/{id}': isUnknown,
+      'get /v1/collections': ({ status, json }) => {
+        expect([status, json.data, json.has_more]).to.deep.equal([200, [], false]);
+      },
+      'get /v1/balance': ({ status, json }) => {
+        expect([status, json.pending, json.available, json.reserved]).to.deep.equal([200, 0, 0, 0]);
+      },
+      'get /v1/whoami': ({ status, text }) => {
+        expect(status).to.equal(200);
+        expect(text).to.not.include(merchant.key);
+      },
+      // Whatever becomes of it, it is nothing of ours: checked at the end of the matrix.
+      'post /v1/collections': ({ status, text }) => {
+        expect(status).to.be.oneOf([202, 503]);
+        expect(text).to.not.include(ids.collection);
+      },
+      'get /v1/openapi.json': ({ status }) => expect(status).to.equal(200),
+    };
+    const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
+    const routes = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item as object).map((method) => `${method} ${path}`),
+    );
+    /** The queries and bodies that would find our data if anything did. */
+    const asked = (route: string): [method: string, path: string, body?: object] => {
+      const [method, path] = route.split(' ') as [string, string];
+      if (method === 'post') return ['POST', path, { ...good, reference: 'of the test mode' }];
+      if (path === '/v1/collections') return ['GET', `${path}?reference=of+the+test+mode&limit=100`];
+      const id = path.includes('events') ? ids.event : ids.collection;
+      return [method.toUpperCase(), path.replace('{id}', id)];
+    };
+
+    it('the matrix has every route', () => {
+      expect(Object.keys(strangers)).to.have.members(routes);
+    });
+
+    for (const whose of ['another merchant’s test key', 'another merchant’s live key', 'our own live key']) {
+      it(`${whose} finds nothing of ours on any route`, async () => {
+        const other = await test.merchant();
+        const token = {
+          'another merchant’s test key': other.key,
+          'another merchant’s live key': (await test.issueKey(other.id, 'live')).secret,
+          'our own live key': liveKey,
+        }[whose]!;
+        const before = (await merchant.get('/v1/collections?limit=100')).text;
+        for (const route of routes) {
+          const [method, path, body] = asked(route);
+          // Reads come first in the document's order or not: a stranger's own collection must not count as ours.
+          if (method === 'POST') continue;
+          strangers[route]!(await test.call(method, path, { token, body }));
+        }
+        const [method, path, body] = asked('post /v1/collections');
+        const headers = { 'idempotency-key': 'of a stranger' };
+        strangers['post /v1/collections']!(await test.call(method, path, { token, body, headers }));
+        expect((await merchant.get('/v1/collections?limit=100')).text).to.equal(before);
+      });
+    }
+  });
+});
+
+function isUnknown({ status, json }: Answer): void {
+  expect([status, json.error.code]).to.deep.equal([404, 'resource_not_found']);
+}
