@@ -57,6 +57,7 @@ export type DeliveryEvent =
   | { type: 'attempt.canceled'; at: number }
   | { type: 'delivery.released'; at: number }
   | { type: 'delivery.probed'; at: number }
+  | { type: 'delivery.recovered'; at: number }
   | { type: 'operator.resent'; at: number; reason: string };
 
 export const deliveryWrites = ['recordAttempt'] as const;
@@ -168,7 +169,7 @@ export const deliveryMachine = setup({
         scheduled: {
           entry: ['countAttempt', 'postWebhook'],
           on: {
-            'attempt.canceled': { target: '#canceled', actions: 'endSchedule' },
+            'attempt.canceled': { target: '#canceled', actions: ['uncountAttempt', 'endSchedule'] },
             'attempt.withheld': { target: '#held', actions: 'uncountAttempt' },
             'attempt.failed': [
               {
@@ -247,6 +248,7 @@ export const deliveryMachine = setup({
     failed: {
       id: 'failed',
       on: {
+        'delivery.recovered': { target: '#pending.scheduled', actions: 'freshSchedule' },
         'operator.resent': { target: '#pending.extra', actions: 'rememberFailed' },
         'delivery.probed': { target: '#pending.extra', actions: 'rememberFailed' },
       },

@@ -36,11 +36,22 @@ import {
   showHistory,
 } from './operators/actorRoutes.ts';
 import {
+  type DeliveryAdminDeps,
+  listDeliveries,
+  recoverEndpoint,
+  resendDelivery,
+  showDelivery,
+  showReplay,
+  testEndpoint,
+} from './operators/deliveryRoutes.ts';
+import {
   commandEndpoint,
   type EndpointAdminDeps,
   listEndpoints,
   registerEndpoint,
+  rotateSecret,
   showEndpoint,
+  updateEndpoint,
 } from './operators/endpointRoutes.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
 import {
@@ -75,6 +86,7 @@ export interface AppDeps {
 /** What the operators' routes need. */
 export type OperatorDeps = MerchantAdminDeps &
   EndpointAdminDeps &
+  DeliveryAdminDeps &
   ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent'>;
@@ -126,6 +138,14 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('POST', '/admin/endpoints/:id/enable', 'operator', commandEndpoint(deps, 'enabled')),
     route('POST', '/admin/endpoints/:id/disable', 'operator', commandEndpoint(deps, 'disabled')),
     route('DELETE', '/admin/endpoints/:id', 'operator', commandEndpoint(deps, 'deleted')),
+    route('PATCH', '/admin/endpoints/:id', 'operator', updateEndpoint(deps)),
+    route('POST', '/admin/endpoints/:id/rotate-secret', 'admin', rotateSecret(deps)),
+    route('POST', '/admin/endpoints/:id/test', 'operator', testEndpoint(deps)),
+    route('POST', '/admin/endpoints/:id/recover', 'operator', recoverEndpoint(deps)),
+    route('GET', '/admin/replays/:id', 'viewer', showReplay(deps)),
+    route('GET', '/admin/deliveries', 'viewer', listDeliveries(deps)),
+    route('GET', '/admin/deliveries/:id', 'viewer', showDelivery(deps)),
+    route('POST', '/admin/deliveries/:id/resend', 'operator', resendDelivery(deps)),
     route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),

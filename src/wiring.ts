@@ -4,6 +4,7 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { collectionMachine } from '../machines/collection.ts';
 import { deliveryMachine } from '../machines/delivery.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
+import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import {
   Actors,
@@ -40,11 +41,13 @@ import {
   endpointWriteEffects,
   type WebhookNeeds,
 } from './webhooks/effects.ts';
+import { replayCallEffects, replaysSpec } from './webhooks/replay.ts';
 import {
   attemptsSpec,
   deliveriesSpec,
   endpointStatus,
   endpointsSpec,
+  Seats,
   WebhookPoster,
   Webhooks,
 } from './webhooks/webhooks.ts';
@@ -56,6 +59,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   collectionsSpec,
   deliveriesSpec,
   endpointsSpec,
+  replaysSpec,
   settlementsSpec,
   stepsSpec,
   attemptsSpec,
@@ -136,6 +140,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     }),
     live: undefined,
   };
+  const seats = new Seats(queues.redis, config.redisPrefix, clock);
   const webhookNeeds: WebhookNeeds = {
     db,
     actors: () => late.actors,
@@ -144,6 +149,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     events,
     poster,
     webhooks,
+    seats,
   };
   const collectionNeeds = {
     db,
@@ -180,6 +186,14 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
       writes: endpointWriteEffects(),
       calls: endpointCallEffects(webhookNeeds),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
+      migrations: {},
+    },
+    {
+      name: 'replay',
+      plural: replaysSpec.name,
+      machine: replayMachine,
+      writes: {},
+      calls: replayCallEffects(webhookNeeds),
       migrations: {},
     },
     {

@@ -61,8 +61,11 @@ export interface SendOptions {
   cause: Cause;
   /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
   writes?: Write[];
-  /** Room data to change in the same commit (`data.<field>`); never part of the chart or its history. */
-  data?: Record<string, unknown>;
+  /**
+   * Room data to change in the same commit (`data.<field>`), computed from what it is then; never part of the
+   * chart or its history.
+   */
+  data?: (now: Record<string, unknown>) => Record<string, unknown>;
   /** The call that this event answers; the commit removes it. */
   answers?: { callId: string; factual: boolean };
   /** The timer that fired; the commit removes it. */

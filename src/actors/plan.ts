@@ -33,7 +33,7 @@ export interface Attendant {
   stepId: string;
   cause: Cause;
   writes?: Write[];
-  data?: Record<string, unknown>;
+  data?: (now: Record<string, unknown>) => Record<string, unknown>;
   answers?: { callId: string; factual: boolean };
 }
 
@@ -74,7 +74,8 @@ export async function planStep(
   event: ActorEvent,
   attendant: Attendant,
 ): Promise<Planned> {
-  const { answers, cause, data } = attendant;
+  const { answers, cause } = attendant;
+  const data = attendant.data?.(doc.data);
   const seq = doc.seq + 1;
   const kept = answers ? doc.calls.filter(({ id }) => id !== answers.callId) : doc.calls;
   const newCalls = callsOf(definition, doc._id, seq, chart, event.at);

@@ -74,3 +74,33 @@ export function presentCollection(doc: CollectionDoc): CollectionObject {
     ...(context.late && status === 'succeeded' ? { late: true as const } : {}),
   };
 }
+
+/** A collection that never was, for test events: as it would look at the end that the event tells of. */
+export function sampleCollection(
+  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired',
+  id: string,
+  mode: 'live' | 'test',
+  atMs: number,
+): CollectionObject {
+  const status = type.slice('collection.'.length) as 'succeeded' | 'failed' | 'expired';
+  return {
+    id,
+    object: 'collection',
+    status,
+    amount: 5000,
+    fee: 100,
+    currency: 'TZS',
+    channel: 'MPESA_TZ',
+    phone: '255700000000',
+    reference: 'test-event',
+    description: 'A test event. No payment stands behind it.',
+    metadata: {},
+    ...(status === 'failed'
+      ? { failure_code: 'insufficient_funds' as const, failure_message: failureMessages.insufficient_funds }
+      : {}),
+    mode,
+    created_at: isoTime(atMs),
+    completed_at: isoTime(atMs),
+    ...(status === 'succeeded' ? { provider_reference: 'TEST000000' } : {}),
+  };
+}

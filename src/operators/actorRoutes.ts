@@ -22,11 +22,12 @@ const machineByPrefix: Readonly<Record<string, string>> = {
   col_: 'collection',
   dlv_: 'delivery',
   we_: 'endpoint',
+  rpl_: 'replay',
   'stl.': 'settlement',
 };
 
 const ActorId = Type.Object({
-  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|stl\\.)[0-9A-Za-z._-]+$' }),
+  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|rpl_|stl\\.)[0-9A-Za-z._-]+$' }),
 });
 
 /** The machine of an actor's id. */

@@ -18,6 +18,7 @@ import {
   endpointStatus,
   hostOf,
   resolvePublic,
+  type SealedSecret,
   type Webhooks,
 } from '../webhooks/webhooks.ts';
 import { auditLine } from './operators.ts';
@@ -156,6 +157,102 @@ export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPr
       return { status: 200, body: presentEndpoint(doc as EndpointDoc) };
     },
   });
+}
+
+/** Changes what is set, not how the endpoint fares: that is the chart's. */
+export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('updateEndpoint', 'Change an endpoint', 200, 'Only the named fields change.'),
+    params: idParam('we'),
+    body: bodyOf('EndpointChanges', {
+      url: Type.Optional(Url),
+      event_types: Type.Optional(Type.Union([EventTypes, Type.Null()])),
+      description: Type.Optional(Type.String({ maxLength: 200 })),
+      reason: Reason,
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const id = params.id as string;
+      const current = (await found(actors.read({ machine: 'endpoint', id }))) as EndpointDoc;
+      if (body.url !== undefined) await checkAddress(body.url, current.mode, config);
+      const { reason } = body;
+      const change = {
+        ...(body.url === undefined ? {} : { url: body.url }),
+        ...(body.event_types === undefined ? {} : { eventTypes: body.event_types ?? undefined }),
+        ...(body.description === undefined ? {} : { description: body.description }),
+      };
+      const before = { url: current.data.url, eventTypes: current.data.eventTypes };
+      const doc = await command(
+        actors,
+        clock,
+        principal,
+        { id, type: 'operator.updated', reason, requestId },
+        {
+          data: () => change,
+          audit: { action: 'endpoint.updated', before, after: change },
+        },
+      );
+      return { status: 200, body: presentEndpoint(doc) };
+    },
+  });
+}
+
+/** A new signing secret; until the overlap ends both sign, so a merchant can change over without a gap. */
+export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'rotateSecret',
+      'Replace an endpoint’s signing secret',
+      201,
+      'The secret is shown once.',
+    ),
+    params: idParam('we'),
+    body: bodyOf('SecretRotation', {
+      overlap_seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600, default: limits.secretOverlapMs / 1000 }),
+      ),
+      reason: Reason,
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const id = params.id as string;
+      await found(actors.read({ machine: 'endpoint', id }));
+      const { reason } = body;
+      const { secret, stored } = webhooks.newSecret(id);
+      const overlapMs = (body.overlap_seconds ?? limits.secretOverlapMs / 1000) * 1000;
+      const doc = await command(
+        actors,
+        clock,
+        principal,
+        { id, type: 'operator.updated', reason, requestId },
+        {
+          data: (now) => ({ secrets: webhooks.rotated(now.secrets as SealedSecret[], stored, overlapMs) }),
+          audit: { action: 'endpoint.secret_rotated', after: { overlapMs } },
+        },
+      );
+      return { status: 201, body: { ...presentEndpoint(doc), secret } };
+    },
+  });
+}
+
+/** Sends an operator's event to an endpoint, with room data and the audit line in the same commit. */
+async function command(
+  actors: Actors,
+  clock: Clock,
+  principal: OperatorPrincipal,
+  sent: { id: string; type: string; reason: string; requestId: string },
+  more: {
+    data: (now: Record<string, unknown>) => Record<string, unknown>;
+    audit: { action: string; before?: Record<string, unknown>; after?: Record<string, unknown> };
+  },
+): Promise<EndpointDoc> {
+  const { id, type, reason, requestId } = sent;
+  const at = clock.now();
+  const line = auditLine({ ...more.audit, at, by: principal.name, target: id, reason, requestId });
+  const result = await actors.send(
+    { machine: 'endpoint', id },
+    { type, at, reason },
+    { stepId: requestId, cause: { kind: 'operator', id: principal.name }, data: more.data, writes: [line] },
+  );
+  return result.doc as EndpointDoc;
 }
 
 /** Enable, disable and delete: an event to the chart, with its reason, audited in the same commit. */

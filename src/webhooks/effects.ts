@@ -1,12 +1,20 @@
 import type { Db } from 'mongodb';
 import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machines/delivery.ts';
 import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
-import type { Actors, CallAnswer, CallEffect, CallView, WriteEffect } from '../actors/actors.ts';
+import type {
+  Actors,
+  CallAnswer,
+  CallEffect,
+  CallPostponed,
+  CallView,
+  WriteEffect,
+} from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
+import { type Seats, seatsWhenActive, seatsWhenFailing } from './inflight.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
 import { signatureHeaders } from './sign.ts';
 import {
@@ -28,8 +36,12 @@ export interface WebhookNeeds {
   events: Events;
   poster: WebhookPoster;
   webhooks: Webhooks;
+  seats: Seats;
 }
 
+/** First attempts to endpoints that are well; everything else waits its turn beside them. */
+const firstLane = 'first';
+const retryLane = 'retry';
 /** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
 const lossesMax = 3;
 /** Held deliveries that one call releases; the next call goes on where it ended. */
@@ -64,10 +76,10 @@ export function deliveryCallEffects(needs: WebhookNeeds): Record<(typeof deliver
       concurrency: 100,
       patienceMs: 45_000,
       lanes: [
-        { name: 'first', concurrency: 100 },
-        { name: 'retry', concurrency: 40 },
+        { name: firstLane, concurrency: 100 },
+        { name: retryLane, concurrency: 40 },
       ],
-      lane: (doc) => ((doc as DeliveryDoc).snapshot.context.tries === 1 ? 'first' : 'retry'),
+      lane: (doc) => ((doc as DeliveryDoc).snapshot.context.tries === 1 ? firstLane : retryLane),
       run: (view) => postWebhook(needs, view),
     },
     tellEndpoint: {
@@ -109,37 +121,56 @@ export function endpointCallEffects(needs: WebhookNeeds): Record<(typeof endpoin
   };
 }
 
-/** One attempt. The worker reads the endpoint first: a disabled one holds, a deleted one cancels. */
-async function postWebhook(needs: WebhookNeeds, view: CallView): Promise<CallAnswer> {
+/** A full endpoint is asked again after about this long. */
+const seatWaitMs = 300;
+
+/**
+ * One attempt. The worker reads the endpoint first: a disabled one holds, a deleted one cancels, and one that
+ * fails has a lane and a single seat of its own, so that it does not stand in its neighbours' way.
+ */
+async function postWebhook(needs: WebhookNeeds, view: CallView): Promise<CallAnswer | CallPostponed> {
   const doc = view.doc as DeliveryDoc;
   const { attempt, tries, cameFrom } = doc.snapshot.context;
-  const isExtra = doc.state === 'pending.extra';
   const endpoint = await readEndpoint(needs, doc);
   if (!endpoint || endpoint.state === 'deleted' || !doc.state.startsWith('pending')) {
     return { event: { type: 'attempt.canceled' } };
   }
-  const isProbe = isExtra && cameFrom !== 'delivered' && endpoint.state !== 'disabled.operator';
+  const isProbe =
+    doc.state === 'pending.extra' && cameFrom !== 'delivered' && endpoint.state !== 'disabled.operator';
   if (endpoint.state.startsWith('disabled') && !isProbe) return { event: { type: 'attempt.withheld' } };
   if (view.earlierStarts >= lossesMax) return { event: lost(needs, tries, attempt) };
+  const isActive = endpoint.state === 'active';
+  if (!isActive && view.lane === firstLane) return { postponeMs: 0, lane: retryLane };
+  const seats = isActive ? seatsWhenActive : seatsWhenFailing;
+  if (!(await needs.seats.take(endpoint._id, view.call.id, seats))) {
+    return { postponeMs: seatWaitMs + Math.random() * seatWaitMs };
+  }
+  try {
+    const result = await attemptOnce(needs, doc, endpoint);
+    return { event: await outcomeOf(needs, doc, result, tries, attempt) };
+  } finally {
+    await needs.seats.leave(endpoint._id, view.call.id);
+  }
+}
+
+/** The same bytes as ever, a fresh time and signature. */
+async function attemptOnce(
+  needs: WebhookNeeds,
+  doc: DeliveryDoc,
+  endpoint: EndpointDoc,
+): Promise<AttemptResult> {
   const event = await needs.events.find(doc.data.eventId);
   if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
   const body = Buffer.from(event.body);
-  const result = await needs.poster.post({
+  const secrets = needs.webhooks.signingSecrets(endpoint);
+  const signature = signatureHeaders({ eventId: event._id, body, secrets, atMs: needs.clock.now() });
+  return needs.poster.post({
     url: endpoint.data.url,
     mode: doc.mode,
     endpointKey: endpoint._id,
     body,
-    headers: {
-      ...signatureHeaders({
-        eventId: event._id,
-        body,
-        secrets: needs.webhooks.signingSecrets(endpoint),
-        atMs: needs.clock.now(),
-      }),
-      'Webhook-Attempt': String(tries),
-    },
+    headers: { ...signature, 'Webhook-Attempt': String(doc.snapshot.context.tries) },
   });
-  return { event: await outcomeOf(needs, doc, result, tries, attempt) };
 }
 
 /** The answer as an event. Of a success the endpoint hears only while it is not simply active. */

@@ -22,7 +22,14 @@ redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return 1`;
 
 type SeatRedis = Redis & {
-  kusanyaTakeSeat(key: string, now: number, until: number, seats: number, holder: string, ttl: number): Promise<number>;
+  kusanyaTakeSeat(
+    key: string,
+    now: number,
+    until: number,
+    seats: number,
+    holder: string,
+    ttl: number,
+  ): Promise<number>;
 };
 
 export class Seats {

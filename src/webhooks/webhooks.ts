@@ -12,6 +12,7 @@ import type { CollectionSpec, Doc } from '../mongo.ts';
 import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
+export { Seats } from './inflight.ts';
 export { WebhookPoster } from './post.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (interface.md §6). */
@@ -135,6 +136,19 @@ export class Webhooks {
     const secret = newSigningSecret();
     const sealed = sealSecret(secret, this.#key, endpointId);
     return { secret, stored: { sealed, createdAt: new Date(this.#options.clock.now()) } };
+  }
+
+  /** The new secret in front; the others live on for the overlap at most, and what has ended goes. */
+  rotated(secrets: readonly SealedSecret[], added: SealedSecret, overlapMs: number): SealedSecret[] {
+    const now = this.#options.clock.now();
+    const endsAt = now + overlapMs;
+    const kept = secrets
+      .map((secret) => ({
+        ...secret,
+        expiresAt: new Date(Math.min(endsAt, secret.expiresAt?.getTime() ?? endsAt)),
+      }))
+      .filter(({ expiresAt }) => expiresAt.getTime() > now);
+    return [added, ...kept];
   }
 
   /** The secrets that sign now, newest first. */

@@ -1,0 +1,285 @@
+import type { Db, Filter } from 'mongodb';
+import { Type } from 'typebox';
+import { type Actors, StepRefused } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import { sampleCollection } from '../collections/present.ts';
+import { type Events, eventId, recordEvent } from '../events/events.ts';
+import { eventTypes } from '../events/schema.ts';
+import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { idPattern, newId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { failedSince, type ReplayDoc, replayPageDelayMs } from '../webhooks/replay.ts';
+import {
+  type AttemptDoc,
+  attemptsSpec,
+  type DeliveryDoc,
+  deliveriesSpec,
+  type EndpointDoc,
+  type Webhooks,
+} from '../webhooks/webhooks.ts';
+import { auditLine } from './operators.ts';
+import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
+
+/** Deliveries with their attempts and exact bytes; resend one, recover many, try an endpoint. */
+export interface DeliveryAdminDeps {
+  db: Db;
+  actors: Actors;
+  clock: Clock;
+  events: Events;
+  webhooks: Webhooks;
+}
+
+const publicStatus: Readonly<Record<string, string>> = {
+  pending: 'pending',
+  waiting: 'pending',
+  held: 'held',
+  delivered: 'delivered',
+  failed: 'failed',
+  canceled: 'canceled',
+};
+
+function presentDelivery(doc: DeliveryDoc) {
+  const { context } = doc.snapshot;
+  const retry = doc.timers.find(({ event }) => event.includes('retryDelay'));
+  return {
+    id: doc._id,
+    object: 'delivery',
+    merchant_id: doc.merchantId,
+    mode: doc.mode,
+    endpoint_id: doc.data.endpointId,
+    event_id: doc.data.eventId,
+    event_type: doc.data.type,
+    status: publicStatus[doc.state.split('.', 1)[0]!] ?? doc.state,
+    state: doc.state,
+    attempts: context.tries,
+    last_reason: context.reason,
+    next_attempt_at: retry?.dueAt.toISOString() ?? null,
+    created_at: new Date(context.createdAt).toISOString(),
+    updated_at: doc.updatedAt.toISOString(),
+  };
+}
+
+function presentAttempt(attempt: AttemptDoc) {
+  return {
+    number: attempt.number,
+    at: attempt.at.toISOString(),
+    duration_ms: attempt.durationMs,
+    ok: attempt.ok,
+    status: attempt.status ?? null,
+    reason: attempt.reason ?? null,
+    excerpt: attempt.excerpt ?? null,
+  };
+}
+
+export function listDeliveries({ db }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listDeliveries', 'List deliveries, newest first', 200),
+    query: Type.Object(
+      {
+        endpoint: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('we') })),
+        event: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('evt') })),
+        status: Type.Optional(Type.Enum(['pending', 'held', 'delivered', 'failed', 'canceled'])),
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
+        ),
+        starting_after: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('dlv') })),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const limit = query.limit ?? limits.listDefault;
+      const filter: Filter<DeliveryDoc> = {};
+      if (query.endpoint) filter['data.endpointId'] = query.endpoint;
+      if (query.event) filter['data.eventId'] = query.event;
+      if (query.status) filter.state = query.status === 'pending' ? /^(?:pending|waiting)/ : query.status;
+      if (query.starting_after) filter._id = { $lt: query.starting_after };
+      const rows = await db
+        .collection<DeliveryDoc>(deliveriesSpec.name)
+        .find(filter)
+        .sort({ _id: -1 })
+        .limit(limit + 1)
+        .toArray();
+      const data = rows.slice(0, limit).map(presentDelivery);
+      return { status: 200, body: { object: 'list', data, has_more: rows.length > limit } };
+    },
+  });
+}
+
+export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getDelivery', 'A delivery with its attempts and the exact bytes', 200),
+    params: idParam('dlv'),
+    handler: async ({ params }) => {
+      const doc = (await found(actors.read({ machine: 'delivery', id: params.id as string }))) as DeliveryDoc;
+      const attempts = await db
+        .collection<AttemptDoc>(attemptsSpec.name)
+        .find({ _id: { $gt: `${doc._id}/`, $lt: `${doc._id}0` } })
+        .sort({ _id: 1 })
+        .limit(1_000)
+        .toArray();
+      const event = await events.find(doc.data.eventId);
+      const body = {
+        ...presentDelivery(doc),
+        body: event?.body ?? null,
+        attempt_log: attempts.map(presentAttempt),
+      };
+      return { status: 200, body };
+    },
+  });
+}
+
+export function resendDelivery({ actors, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('resendDelivery', 'Send a delivery once more', 200),
+    params: idParam('dlv'),
+    body: bodyOf('Resend', { reason: Reason }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const id = params.id as string;
+      await found(actors.read({ machine: 'delivery', id }));
+      const at = clock.now();
+      const { reason } = body;
+      const by = principal.name;
+      const line = auditLine({ at, by, action: 'delivery.resent', target: id, reason, requestId });
+      const result = await actors.send(
+        { machine: 'delivery', id },
+        { type: 'operator.resent', at, reason },
+        { stepId: requestId, cause: { kind: 'operator', id: by }, writes: [line] },
+      );
+      if (result.outcome !== 'stepped')
+        throw actionNotAllowed(`A delivery in ${result.doc.state} is not resent.`);
+      return { status: 200, body: presentDelivery(result.doc as DeliveryDoc) };
+    },
+  });
+}
+
+/** Everything that failed since a time, sent again; first as a dry run, then as a replay that survives restarts. */
+export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'recoverEndpoint',
+      'Send again what failed since a time',
+      202,
+      'With `dry_run` it only counts.',
+    ),
+    params: idParam('we'),
+    body: bodyOf('Recovery', {
+      since: Type.String({ format: 'date-time', maxLength: 40 }),
+      dry_run: Type.Optional(Type.Boolean()),
+      reason: Reason,
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const endpoint = await found(actors.read({ machine: 'endpoint', id: params.id as string }));
+      const since = new Date(body.since);
+      const total = await db
+        .collection<DeliveryDoc>(deliveriesSpec.name)
+        .countDocuments(failedSince(endpoint._id, since), { limit: 1_000_000 });
+      if (body.dry_run) return { status: 202, body: { object: 'replay', dry_run: true, total, replayed: 0 } };
+      const at = clock.now();
+      const by = principal.name;
+      const id = newId('rpl', at);
+      const { merchantId, mode } = endpoint;
+      const after = { since, total };
+      const doc = await actors.create(
+        {
+          machine: 'replay',
+          id,
+          input: { at, pageDelayMs: replayPageDelayMs },
+          merchantId,
+          mode,
+          data: { endpointId: endpoint._id, since, total, by },
+        },
+        {
+          stepId: requestId,
+          cause: { kind: 'operator', id: by },
+          writes: [
+            auditLine({
+              at,
+              by,
+              action: 'endpoint.recovered',
+              target: endpoint._id,
+              merchantId,
+              reason: body.reason,
+              requestId,
+              after,
+            }),
+          ],
+        },
+      );
+      return { status: 202, body: presentReplay(doc as ReplayDoc) };
+    },
+  });
+}
+
+function presentReplay(doc: ReplayDoc) {
+  const { context } = doc.snapshot;
+  return {
+    id: doc._id,
+    object: 'replay',
+    dry_run: false,
+    endpoint_id: doc.data.endpointId,
+    since: doc.data.since.toISOString(),
+    status: doc.state.split('.', 1)[0],
+    total: doc.data.total,
+    replayed: context.replayed,
+    ended_at: context.endedAt === null ? null : new Date(context.endedAt).toISOString(),
+  };
+}
+
+export function showReplay({ actors }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getReplay', 'How far a recovery has come', 200),
+    params: idParam('rpl'),
+    handler: async ({ params }) => {
+      const doc = await found(actors.read({ machine: 'replay', id: params.id as string }));
+      return { status: 200, body: presentReplay(doc as ReplayDoc) };
+    },
+  });
+}
+
+/** A sample event to this one endpoint, signed and retried like any other; no payment stands behind it. */
+export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('testEndpoint', 'Send a test event to an endpoint', 202),
+    params: idParam('we'),
+    body: bodyOf('TestEvent', {
+      type: Type.Optional(Type.Enum([...eventTypes])),
+      reason: Type.Optional(Reason),
+    }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const endpoint = (await found(
+        actors.read({ machine: 'endpoint', id: params.id as string }),
+      )) as EndpointDoc;
+      const at = clock.now();
+      const by = principal.name;
+      const { _id: endpointId, merchantId, mode } = endpoint;
+      const type = (body.type ?? 'collection.succeeded') as (typeof eventTypes)[number];
+      const data = sampleCollection(type, newId('col', at), mode, at);
+      const id = eventId(requestId, 1, at);
+      const writes = [
+        recordEvent({ id, type, collectionId: `sample.${endpointId}`, merchantId, mode, atMs: at, data }),
+        auditLine({
+          at,
+          by,
+          action: 'endpoint.tested',
+          target: endpointId,
+          merchantId,
+          reason: body.reason ?? 'test',
+          requestId,
+        }),
+      ];
+      const delivery = webhooks.newDelivery({ eventId: id, endpointId, type, merchantId, mode, atMs: at });
+      try {
+        const doc = await actors.create(delivery, {
+          stepId: requestId,
+          cause: { kind: 'operator', id: by },
+          writes,
+        });
+        return { status: 202, body: presentDelivery(doc as DeliveryDoc) };
+      } catch (error) {
+        if (error instanceof StepRefused)
+          throw actionNotAllowed('This request id was used before; send another.');
+        throw error;
+      }
+    },
+  });
+}
