@@ -69,7 +69,6 @@ export interface CollectionContext {
   bell: boolean;
   /** Start of the first "not found" that counts. */
   notFoundAt: number | null;
-  watchLadderMs: number[];
   completedAt: number | null;
   failureCode: FailureCode | null;
   failureMessage: string | null;
@@ -202,15 +201,9 @@ export const collectionMachine = setup({
     })),
     settleFailure: assign(({ context, event }) => {
       const { code, message } = failureOf(event);
-      const completedAt = timeOf(event, context);
-      const watchLadderMs = [context.terms.failureWatchMs];
-      return { completedAt, failureCode: code, failureMessage: message, watchLadderMs, asks: 0 };
+      return { completedAt: timeOf(event, context), failureCode: code, failureMessage: message };
     }),
-    settleExpiry: assign(({ context, event }) => ({
-      completedAt: timeOf(event, context),
-      watchLadderMs: context.terms.watchLadderMs,
-      asks: 0,
-    })),
+    settleExpiry: assign(({ context, event }) => ({ completedAt: timeOf(event, context), asks: 0 })),
     markLate: assign({ late: true }),
     keepReceipt: assign({
       receipt: ({ context, event }) => ('receipt' in event ? event.receipt : null) ?? context.receipt,
@@ -225,7 +218,7 @@ export const collectionMachine = setup({
       context.notFoundAt !== null &&
       (event.askedAt ?? 0) >= context.notFoundAt + context.terms.notFoundSpacingMs,
     hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
-    hasWatchesLeft: ({ context }) => context.asks + 1 < context.watchLadderMs.length,
+    hasWatchesLeft: ({ context }) => context.asks + 1 < context.terms.watchLadderMs.length,
     isLateAccepted: ({ context }) => context.acceptsLate,
     isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
     isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
@@ -238,7 +231,8 @@ export const collectionMachine = setup({
     pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
     confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
     reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
-    watchDelay: ({ context }) => rungOf(context.watchLadderMs, context.asks),
+    watchDelay: ({ context }) => rungOf(context.terms.watchLadderMs, context.asks),
+    failureWatchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
 }).createMachine({
   id: 'collection',
@@ -256,7 +250,6 @@ export const collectionMachine = setup({
     askedAt: 0,
     bell: false,
     notFoundAt: null,
-    watchLadderMs: [],
     completedAt: null,
     failureCode: null,
     failureMessage: null,
@@ -468,17 +461,7 @@ export const collectionMachine = setup({
       states: {
         watching: {
           id: 'failedWatching',
-          after: {
-            watchDelay: [
-              {
-                guard: 'hasWatchesLeft',
-                target: 'watching',
-                reenter: true,
-                actions: ['countAsk', 'ringBell'],
-              },
-              { target: 'resting', actions: 'ringBell' },
-            ],
-          },
+          after: { failureWatchDelay: { target: 'resting', actions: 'ringBell' } },
         },
         resting: {},
         latePaid: {

@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { checked, type History } from '../support/invariants.ts';
+import { type Move, models } from '../support/models.ts';
+import { type Survey, survey, titleOf } from '../support/paths.ts';
+
+/** Every step of every chart, generated from the charts themselves (charts.md, "Testing them"). */
+describe('generated paths', function () {
+  this.timeout(60_000);
+  for (const model of models) {
+    describe(model.name, () => {
+      const surveyed = survey(model);
+
+      it('are walked over every transition: each branch of each on, after and always', () => {
+        const all = [...surveyed.chart.transitions.values()].sort();
+        expect([...surveyed.walked].sort()).to.deep.equal(all);
+        const { walked } = replayed(surveyed);
+        expect([...walked].sort(), 'by the paths below alone').to.deep.equal(all);
+      });
+
+      it(`keep every promise on each of ${surveyed.edges.length} steps`, () => {
+        const histories = new Map<readonly Move[], History>();
+        const starts = new Map(
+          model.variants.map((variant) => [variant, startOf(surveyed, variant.input)] as const),
+        );
+        for (const { variant, path, before, move, after, from } of surveyed.edges) {
+          const past = histories.get(from) ?? starts.get(variant);
+          histories.set(
+            path,
+            saying(path, () => checked(model, surveyed.chart, past, before, move, after)),
+          );
+        }
+      });
+
+      for (const path of surveyed.paths) {
+        it(titleOf(path), () => {
+          const { chart } = surveyed;
+          let world = chart.begin(path.variant.input);
+          let history = startOf(surveyed, path.variant.input);
+          for (const move of path.moves) {
+            const next = chart.step(world, move.event, move.fires);
+            expect(chart.step(world, move.event, move.fires), 'the chart is pure').to.deep.equal(next);
+            expect(next.taken, `${move.type} in ${world.state}`).not.to.deep.equal([]);
+            history = checked(model, chart, history, world, move, next);
+            world = next;
+          }
+        });
+      }
+    });
+  }
+});
+
+function startOf({ model, chart }: Survey, input: { at: number }): History {
+  const move = { type: 'created', event: { type: 'created', at: input.at } };
+  return checked(model, chart, undefined, undefined, move, chart.begin(input));
+}
+
+/** The transitions that the kept paths take when they are walked from their beginnings. */
+function replayed({ chart, paths }: Survey): { walked: Set<string> } {
+  const walked = new Set<string>();
+  for (const { variant, moves } of paths) {
+    let world = chart.begin(variant.input);
+    for (const { event, fires } of moves) {
+      world = chart.step(world, event, fires);
+      for (const key of world.taken) walked.add(key);
+    }
+  }
+  return { walked };
+}
+
+function saying<T>(path: readonly Move[], check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    (error as Error).message += ` (after ${path.map(({ type }) => type).join(' → ')})`;
+    throw error;
+  }
+}

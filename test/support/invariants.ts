@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import type { CollectionContext } from '../../machines/collection.ts';
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { EndpointContext } from '../../machines/endpoint.ts';
+import type { SettlementContext } from '../../machines/settlement.ts';
+import type { Chart, World } from './charts.ts';
+import type { Model, Move } from './models.ts';
+
+/** What must hold of every chart after every step, on any path whatever. */
+
+/** What a path has done so far. */
+export interface History {
+  /** How often each action was asked for. */
+  asked: Readonly<Record<string, number>>;
+  /** How often each event was taken. */
+  taken: Readonly<Record<string, number>>;
+  openAsks: number;
+  lastAskedAt: number;
+}
+
+interface Step {
+  /** Undefined for the first step of an actor. */
+  before: World | undefined;
+  move: Move;
+  after: World;
+  history: History;
+}
+
+const nothing: History = { asked: {}, taken: {}, openAsks: 0, lastAskedAt: Number.NEGATIVE_INFINITY };
+
+/** Checks one step and returns the history with it. @throws AssertionError */
+export function checked(
+  model: Model,
+  chart: Chart,
+  past: History | undefined,
+  before: World | undefined,
+  move: Move,
+  after: World,
+): History {
+  const history = withStep(past ?? nothing, move, after);
+  const step = { before, move, after, history };
+  checkChart(model, chart, step);
+  if (model.name === 'collection') checkCollection(step, past ?? nothing);
+  if (model.name === 'delivery') checkDelivery(step);
+  if (model.name === 'endpoint') checkEndpoint(step);
+  if (model.name === 'settlement') checkSettlement(step);
+  return history;
+}
+
+function withStep(past: History, move: Move, after: World): History {
+  const asked = { ...past.asked };
+  for (const { type } of after.asked) asked[type] = (asked[type] ?? 0) + 1;
+  const taken = { ...past.taken };
+  if (after.taken.length > 0) taken[move.event.type] = (taken[move.event.type] ?? 0) + 1;
+  const answered = move.event.type.startsWith('ask.') ? 1 : 0;
+  const opened = after.asked.filter(({ type }) => type === 'askRail').length;
+  return {
+    asked,
+    taken,
+    openAsks: Math.max(0, past.openAsks - answered) + opened,
+    lastAskedAt: opened > 0 ? (after.context.askedAt as number) : past.lastAskedAt,
+  };
+}
+
+function names({ asked }: World): string[] {
+  return asked.map(({ type }) => type);
+}
+
+function alerts({ asked }: World): unknown[] {
+  return asked.filter(({ type }) => type === 'raiseAlert').map(({ params }) => params.kind);
+}
+
+function checkChart(model: Model, chart: Chart, { before, move, after }: Step): void {
+  expect([...model.writes, ...model.calls], 'asks only for declared effects').to.include.members(
+    names(after),
+  );
+  expect(JSON.parse(JSON.stringify(after.context)), 'context is plain JSON').to.deep.equal(after.context);
+  expect(chart.restore(after).value, 'restores to the same state').to.deep.equal(after.value);
+  const wanted = chart.wantedTimers(after);
+  const armed = after.timers.map(({ id }) => id);
+  expect(wanted, 'timers belong to active states only').to.include.members(armed);
+  expect(new Set(armed).size, 'each timer is armed once').to.equal(armed.length);
+  // A timer that fired without leaving its state is spent; any other of an active state is armed.
+  const spent = before
+    ? chart.wantedTimers(before).filter((id) => !before.timers.some((timer) => timer.id === id))
+    : [];
+  const missing = wanted.filter((id) => !armed.includes(id));
+  expect([...spent, move.fires], 'every active state’s timer is armed').to.include.members(missing);
+  if (before && after.taken.length === 0) {
+    expect(after.state, 'an event that is not taken changes nothing').to.equal(before.state);
+    expect(after.context).to.deep.equal(before.context);
+    expect(names(after)).to.deep.equal([]);
+  }
+}
+
+const statusOf = ({ state }: World): string => state.split('.', 1)[0]!;
+const contradicting = ['ask.failed', 'ask.expired', 'ask.reversed', 'push.failed', 'reverse.succeeded'];
+
+function checkCollection(step: Step, past: History): void {
+  const { before, move, after } = step;
+  const context = after.context as unknown as CollectionContext;
+  const status = statusOf(after);
+  const isNewStatus = before !== undefined && statusOf(before) !== status;
+  expect(context.completedAt !== null, 'final, and only that, is completed').to.equal(status !== 'created');
+  expect(context.failureCode !== null, 'failed, and only that, has a code').to.equal(status === 'failed');
+  if (context.late) expect(status, 'late').to.equal('succeeded');
+  const told = { recordEvent: isNewStatus ? 1 : 0, openDeliveries: isNewStatus ? 1 : 0 };
+  for (const [action, times] of Object.entries(told)) {
+    expect(names(after).filter((each) => each === action).length, action).to.equal(times);
+  }
+  if (before) {
+    const old = before.context as unknown as CollectionContext;
+    if (statusOf(before) === 'succeeded') expect(status, 'succeeded for good').to.equal('succeeded');
+    if (isNewStatus && statusOf(before) !== 'created') expect(status).to.equal('succeeded');
+    if (!isNewStatus) expect(context.completedAt, 'completed once').to.equal(old.completedAt);
+    for (const fixed of ['createdAt', 'notAfter', 'expiresAt', 'acceptsLate', 'terms'] as const) {
+      expect(context[fixed], fixed).to.deep.equal(old[fixed]);
+    }
+    if (statusOf(before) === 'succeeded' && contradicting.includes(move.event.type)) {
+      expect(names(after), 'a contradiction is an alert').to.deep.equal(['recordContradiction']);
+      expect(context).to.deep.equal({ ...old, askOpen: context.askOpen });
+    }
+  }
+  checkMoney(step, status);
+  checkAsks(step, past, context, status);
+}
+
+function checkMoney({ after, history }: Step, status: string): void {
+  const times = (action: string) => history.asked[action] ?? 0;
+  const captured = times('postCapture');
+  const late = times('postLateReceipt');
+  const [released, returned, reversed] = [times('releaseLate'), times('postReturn'), times('reverseCapture')];
+  expect(captured + late, 'money is received at most once').to.be.at.most(1);
+  expect(released + returned, 'late money goes one way').to.be.at.most(late);
+  expect(captured + released, 'credited when succeeded').to.equal(status === 'succeeded' ? 1 : 0);
+  expect(reversed, 'reversed').to.equal(after.state === 'succeeded.reversed' ? 1 : 0);
+  const isLate = after.state.includes('latePaid');
+  if (isLate || status !== 'succeeded') expect(late, 'late money in latePaid').to.equal(isLate ? 1 : 0);
+  expect(returned, 'returned').to.equal(after.state.endsWith('latePaid.returned') ? 1 : 0);
+  if (names(after).includes('postLateReceipt')) {
+    expect(alerts(after), 'operators hear of it').to.deep.equal(['late_payment']);
+  }
+}
+
+function checkAsks({ move, after, history }: Step, past: History, c: CollectionContext, status: string) {
+  const times = (action: string) => history.asked[action] ?? 0;
+  expect(history.openAsks, 'at most one ask at a time').to.be.at.most(1);
+  expect(c.askOpen, 'askOpen').to.equal(history.openAsks === 1);
+  if (status !== 'succeeded') expect(c.bell && !c.askOpen, 'a bell that nobody answers').to.equal(false);
+  if (names(after).includes('askRail')) {
+    expect(c.askedAt, 'not before now').to.be.at.least(move.event.at);
+    expect(c.askedAt, 'spaced').to.be.at.least(past.lastAskedAt + c.terms.askSpacingMs);
+  }
+  expect(times('pushPrompt'), 'a prompt is pushed again only when nothing was sent').to.be.at.most(
+    1 + (history.taken['push.notAttempted'] ?? 0),
+  );
+}
+
+function checkDelivery({ before, move, after, history }: Step): void {
+  const context = after.context as unknown as DeliveryContext;
+  const isPending = after.state.startsWith('pending');
+  const entered = isPending && !before?.state.startsWith('pending');
+  const isAttempt = /^attempt\.(succeeded|failed)$/.test(move.event.type) && after.taken.length > 0;
+  const isQuiet = move.event.type === 'attempt.succeeded' && move.event.endpointActive === true;
+  expect(names(after).includes('postWebhook'), 'one attempt per entry').to.equal(entered);
+  expect(names(after).includes('recordAttempt'), 'every attempt is kept').to.equal(isAttempt);
+  expect(names(after).includes('tellEndpoint'), 'the endpoint hears').to.equal(isAttempt && !isQuiet);
+  const made = history.asked.recordAttempt ?? 0;
+  expect(context.tries, 'numbers have no gap').to.equal(made + (isPending ? 1 : 0));
+  expect(context.attempt, 'the schedule').to.be.within(0, context.delaysMs.length + 1);
+  if (after.state === 'held') expect(context.heldAt, 'heldAt').to.be.a('number');
+  if (after.state === 'waiting') {
+    expect(after.timers[0]!.dueAt, 'retryAt').to.equal(Math.max(context.retryAt!, after.now));
+  }
+  if (/^(delivered|failed|canceled)$/.test(after.state)) expect(after.timers, 'rests').to.deep.equal([]);
+  if (before?.state === 'canceled') expect(after.state).to.equal('canceled');
+  if (before?.state === 'pending.extra') {
+    expect(context.attempt, 'outside the schedule').to.equal(before.context.attempt);
+  }
+}
+
+function checkEndpoint({ before, move, after }: Step): void {
+  const context = after.context as unknown as EndpointContext;
+  const from = before?.state ?? 'active';
+  const { state } = after;
+  if (state === 'active') {
+    const { failingSince, failures, disabledAt, probes } = context;
+    expect([failingSince, failures, disabledAt, probes]).to.deep.equal([null, 0, null, 0]);
+  }
+  if (/^(failing|lastTry)/.test(state)) expect(context.failingSince).to.be.a('number');
+  expect(context.disabledAt !== null, 'disabledAt').to.equal(
+    state.startsWith('disabled') || (state === 'deleted' && context.disabledAt !== null),
+  );
+  const isDisabling = state.startsWith('disabled.automatic') && !from.startsWith('disabled.automatic');
+  expect(alerts(after).includes('endpoint_disabled'), 'an alert per disablement').to.equal(isDisabling);
+  if (isDisabling) {
+    expect(move.event.at - context.failingSince!, '72 h').to.be.at.least(context.disableAfterMs);
+  }
+  if (!context.autoProbe) {
+    expect(names(after), 'never probed').not.to.include('probeDelivery');
+    expect(state).not.to.match(/lastTry|probing/);
+  }
+  if (from === 'deleted') expect(state).to.equal('deleted');
+  if (from === 'disabled.operator' && state !== from) {
+    expect(move.event.type).to.match(/^operator\.(enabled|deleted)$/);
+  }
+  if (from.startsWith('disabled') && state === 'active') expect(names(after)).to.include('releaseHeld');
+  if (move.event.type === 'attempt.failed' && move.event.charged === false) {
+    expect(after.taken, 'our own faults are not charged').to.deep.equal([]);
+  }
+}
+
+function checkSettlement({ before, move, after, history }: Step): void {
+  const context = after.context as unknown as SettlementContext;
+  const settled = history.asked.settleBucket ?? 0;
+  const parts = Object.values(context.parts).reduce((sum, count) => sum + count, 0);
+  expect(parts, 'a part number for each bucket').to.equal(settled);
+  expect(context.settledTzs).to.equal(settled * 4_900);
+  expect(after.state === 'settled').to.equal(settled > 0);
+  if (names(after).includes('settleBucket')) expect(move.event.at).to.be.at.least(context.dueAtMs);
+  if (before?.state === 'held') expect(names(after)).to.deep.equal([]);
+}

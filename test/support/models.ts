@@ -1,0 +1,315 @@
+import type { AnyStateMachine } from 'xstate';
+import {
+  type CollectionContext,
+  type CollectionEvent,
+  type CollectionInput,
+  collectionCalls,
+  collectionMachine,
+  collectionWrites,
+  type RailTerms,
+} from '../../machines/collection.ts';
+import {
+  type DeliveryContext,
+  type DeliveryEvent,
+  type DeliveryInput,
+  deliveryCalls,
+  deliveryMachine,
+  deliveryWrites,
+} from '../../machines/delivery.ts';
+import {
+  type EndpointContext,
+  type EndpointEvent,
+  type EndpointInput,
+  endpointCalls,
+  endpointMachine,
+  endpointWrites,
+} from '../../machines/endpoint.ts';
+import {
+  type SettlementContext,
+  type SettlementEvent,
+  type SettlementInput,
+  settlementCalls,
+  settlementMachine,
+  settlementWrites,
+} from '../../machines/settlement.ts';
+import { earliestOf, type Timed, type World } from './charts.ts';
+
+/** What the world may say to each chart, and what of a world its guards look at: the input of the generator. */
+
+/** An event as it would be sent, under a name that says which of its kinds it is. */
+export interface Move {
+  type: string;
+  event: Timed;
+  /** The timer that the event is. */
+  fires?: string;
+}
+
+export interface Variant {
+  name: string;
+  input: { at: number } & Record<string, unknown>;
+}
+
+export interface Model {
+  name: string;
+  machine: AnyStateMachine;
+  writes: readonly string[];
+  calls: readonly string[];
+  variants: readonly Variant[];
+  moves(world: World): Move[];
+  /** Worlds that are equal in this are one to the generator. */
+  abstract(world: World): Record<string, unknown>;
+}
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+export const hourMs = 60 * minuteMs;
+
+/** Noon of 21 November 2026 in Dar es Salaam. */
+export const startMs = Date.parse('2026-11-21T09:00:00.000Z');
+
+/** M-Pesa's terms (charts.md). */
+export const mpesaTerms: RailTerms = {
+  pushWindowMs: 60 * secondMs,
+  promptLifeMs: 120 * secondMs,
+  answerTimeoutMs: 150 * secondMs,
+  pushRetryMs: 5 * secondMs,
+  pollLadderMs: [5, 10, 20, 30, 45, 60, 90, 120].map((seconds) => seconds * secondMs),
+  notFoundGraceMs: 300 * secondMs,
+  notFoundSpacingMs: 30 * secondMs,
+  confirmDeadlineMs: hourMs,
+  askSpacingMs: 5 * secondMs,
+  reviewPollMs: hourMs,
+  reviewAsksMax: 720,
+  watchLadderMs: [5 * minuteMs, 15 * minuteMs, hourMs, 6 * hourMs, 24 * hourMs],
+  failureWatchMs: hourMs,
+};
+
+/** Short ladders, so that the generator comes to the end of each: the shape is M-Pesa's. */
+const shortTerms: RailTerms = {
+  ...mpesaTerms,
+  pollLadderMs: [5 * secondMs, 10 * secondMs],
+  confirmDeadlineMs: 20 * secondMs,
+  reviewAsksMax: 2,
+  watchLadderMs: [5 * minuteMs, 15 * minuteMs],
+};
+
+/** An event without its time, as its sender writes it. */
+export type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & { at?: number } : never;
+
+/** Makes moves of events one second after the world's present; `name` tells kinds of one event apart. */
+function teller<Event extends { type: string; at: number }>({ now, timers }: World) {
+  const at = now + secondMs;
+  const say = (event: Untimed<Event>, name: string = event.type): Move => ({
+    type: name,
+    event: { ...event, at: event.at ?? at },
+  });
+  const timer = earliestOf(timers);
+  const fire: Move[] = timer
+    ? [
+        {
+          type: timer.id,
+          event: { type: timer.id, at: Math.max(now, timer.dueAt) },
+          fires: timer.id,
+        },
+      ]
+    : [];
+  return { at, say, fire };
+}
+
+function notFounds(context: CollectionContext, at: number): { askedAt: number; name: string }[] {
+  const graceOver = context.notAfter + context.terms.notFoundGraceMs;
+  const spaced = (context.notFoundAt ?? 0) + context.terms.notFoundSpacingMs;
+  return [
+    { askedAt: Math.min(at, graceOver - 1), name: 'ask.notFound before the grace' },
+    { askedAt: Math.max(at, graceOver), name: 'ask.notFound after the grace' },
+    ...(context.notFoundAt === null
+      ? []
+      : [{ askedAt: Math.max(at, spaced), name: 'ask.notFound after the spacing' }]),
+  ];
+}
+
+function collectionMoves(world: World): Move[] {
+  const context = world.context as unknown as CollectionContext;
+  const { at, say, fire } = teller<CollectionEvent>(world);
+  const reason = 'because';
+  const isWindowOpen = at + context.terms.pushRetryMs <= context.notAfter;
+  return [
+    ...fire,
+    say({ type: 'push.accepted', askedAt: at }),
+    say({ type: 'push.succeeded', askedAt: at, receipt: 'R-PUSH' }),
+    say({ type: 'push.failed', askedAt: at, code: 'insufficient_funds' }),
+    say({ type: 'push.unknown', askedAt: at }),
+    ...(isWindowOpen ? [say({ type: 'push.notAttempted', askedAt: at })] : []),
+    say({ type: 'push.notAttempted', at: Math.max(at, context.notAfter) }, 'push.notAttempted too late'),
+    say({ type: 'ask.undecided', answer: 'pending', askedAt: at }, 'ask.undecided pending'),
+    say({ type: 'ask.undecided', answer: 'unknown', askedAt: at }, 'ask.undecided unknown'),
+    say({ type: 'ask.succeeded', askedAt: at, receipt: 'R-ASK' }),
+    say({ type: 'ask.failed', askedAt: at, code: 'declined', message: 'Declined.' }),
+    say({ type: 'ask.expired', askedAt: at }),
+    say({ type: 'ask.reversed', askedAt: at }),
+    ...notFounds(context, at).map(({ askedAt, name }) =>
+      say({ type: 'ask.notFound', askedAt, at: Math.max(at, askedAt) }, name),
+    ),
+    say({ type: 'rail.noticed' }),
+    say({ type: 'reverse.succeeded' }),
+    say({ type: 'reverse.failed' }),
+    say({ type: 'reverse.unknown' }),
+    say({ type: 'operator.asked', reason }),
+    say({ type: 'operator.resolved', outcome: 'succeeded', receipt: 'R-OP', reason }, 'resolved paid'),
+    say({ type: 'operator.resolved', outcome: 'failed', failureCode: 'declined', reason }, 'resolved failed'),
+    say({ type: 'operator.resolved', outcome: 'expired', reason }, 'resolved expired'),
+    say({ type: 'operator.resolved', reason } as Untimed<CollectionEvent>, 'resolved without an outcome'),
+    say({ type: 'operator.reversed', reason }),
+    say({ type: 'operator.acceptedLate', reason }),
+    say({ type: 'operator.returnedLate', reason }),
+    say({ type: 'operator.retried', reason }),
+    say({ type: 'operator.confirmedReturn', reason }),
+  ];
+}
+
+function collectionAbstract({ state, context, timers }: World): Record<string, unknown> {
+  const { askOpen, bell, asks, notFoundAt } = context as unknown as CollectionContext;
+  const isCreated = state.startsWith('created');
+  return {
+    ...{ state, askOpen, bell, next: earliestOf(timers)?.id },
+    ...(isCreated ? { isMissing: notFoundAt !== null } : {}),
+    ...(/polling|watching/.test(state) ? { asks: Math.min(asks, 3) } : {}),
+  };
+}
+
+const collectionModel: Model = {
+  name: 'collection',
+  machine: collectionMachine as unknown as AnyStateMachine,
+  writes: collectionWrites,
+  calls: collectionCalls,
+  variants: [false, true].map((acceptsLate) => ({
+    name: acceptsLate ? 'late payments are accepted' : 'late payments are held',
+    input: { at: startMs, terms: shortTerms, acceptsLate } satisfies CollectionInput,
+  })),
+  moves: collectionMoves,
+  abstract: collectionAbstract,
+};
+
+const deliveryModel: Model = {
+  name: 'delivery',
+  machine: deliveryMachine as unknown as AnyStateMachine,
+  writes: deliveryWrites,
+  calls: deliveryCalls,
+  variants: [
+    {
+      name: 'two retries',
+      input: {
+        at: startMs,
+        delaysMs: [minuteMs, 5 * minuteMs],
+        holdMs: 30 * 24 * hourMs,
+      } satisfies DeliveryInput,
+    },
+  ],
+  moves: (world) => {
+    const { at, say, fire } = teller<DeliveryEvent>(world);
+    const { tries } = world.context as unknown as DeliveryContext;
+    const detail = { number: tries, startedAt: at - 80, durationMs: 80 };
+    const ok = { type: 'attempt.succeeded', status: 200, detail: { ...detail, status: 200 } } as const;
+    const bad = { type: 'attempt.failed', reason: 'timeout', detail } as const;
+    return [
+      ...fire,
+      say({ ...ok, endpointActive: true }),
+      say({ ...ok, endpointActive: false }, 'attempt.succeeded while failing'),
+      say({ ...bad, charged: true, jitterMs: 0 }),
+      say({ ...bad, charged: false, jitterMs: 1_500 }, 'attempt.failed by our own fault'),
+      say({ type: 'attempt.withheld' }),
+      say({ type: 'attempt.canceled' }),
+      say({ type: 'delivery.released' }),
+      say({ type: 'delivery.probed' }),
+      say({ type: 'delivery.recovered' }),
+      say({ type: 'operator.resent', reason: 'because' }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { attempt, cameFrom, heldAt } = context as unknown as DeliveryContext;
+    const isExtra = state === 'pending.extra';
+    return {
+      ...{ state, attempt, next: earliestOf(timers)?.id, wasHeld: heldAt !== null },
+      ...(isExtra ? { cameFrom } : {}),
+    };
+  },
+};
+
+const endpointModel: Model = {
+  name: 'endpoint',
+  machine: endpointMachine as unknown as AnyStateMachine,
+  writes: endpointWrites,
+  calls: endpointCalls,
+  variants: [true, false].map((autoProbe) => ({
+    name: autoProbe ? 'probed' : 'never probed',
+    input: { at: startMs, disableAfterMs: 72 * hourMs, autoProbe } satisfies EndpointInput,
+  })),
+  moves: (world) => {
+    const { at, say, fire } = teller<EndpointEvent>(world);
+    const { failingSince, disableAfterMs } = world.context as unknown as EndpointContext;
+    const reason = 'because';
+    const outageOver = Math.max(at, (failingSince ?? at) + disableAfterMs);
+    return [
+      ...fire,
+      say({ type: 'attempt.failed', charged: true }),
+      say({ type: 'attempt.failed', charged: false }, 'attempt.failed by our own fault'),
+      say({ type: 'attempt.failed', charged: true, at: outageOver }, 'attempt.failed after 72 h'),
+      say({ type: 'attempt.failed', charged: false, at: outageOver }, 'our own fault after 72 h'),
+      say({ type: 'attempt.succeeded' }),
+      say({ type: 'probe.started' }),
+      say({ type: 'probe.none' }),
+      say({ type: 'release.more' }),
+      say({ type: 'release.done' }),
+      say({ type: 'operator.enabled', reason }),
+      say({ type: 'operator.disabled', reason }),
+      say({ type: 'operator.updated', reason }),
+      say({ type: 'operator.deleted', reason }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { probes, failingSince } = context as unknown as EndpointContext;
+    const isFailing = failingSince !== null;
+    return { state, next: earliestOf(timers)?.id, probes: Math.min(probes, 6), isFailing };
+  },
+};
+
+const settlementModel: Model = {
+  name: 'settlement',
+  machine: settlementMachine as unknown as AnyStateMachine,
+  writes: settlementWrites,
+  calls: settlementCalls,
+  variants: [
+    {
+      name: 'due at midnight',
+      input: { at: startMs, dueAtMs: startMs + 12 * hourMs } satisfies SettlementInput,
+    },
+  ],
+  moves: (world) => {
+    const { at, say, fire } = teller<SettlementEvent>(world);
+    const { dueAtMs } = world.context as unknown as SettlementContext;
+    const onTime = Math.max(at, dueAtMs);
+    const due = { type: 'settlement.due', amountTzs: 4_900 } as const;
+    return [
+      ...fire,
+      say({ ...due, stripe: 1, at: Math.min(at, dueAtMs - 1) }, 'settlement.due too early'),
+      say({ ...due, stripe: 1, at: onTime }),
+      say({ ...due, stripe: 2, at: onTime }, 'settlement.due of another stripe'),
+      say({ type: 'buckets.read' }),
+      say({ type: 'operator.held', reason: 'because' }),
+      say({ type: 'operator.released', reason: 'because' }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { parts } = context as unknown as SettlementContext;
+    const counts = Object.entries(parts).map(([stripe, count]) => `${stripe}:${Math.min(count, 2)}`);
+    return { state, next: earliestOf(timers)?.id, parts: counts };
+  },
+};
+
+export const models: readonly Model[] = [collectionModel, deliveryModel, endpointModel, settlementModel];
+
+export function modelOf(name: string): Model {
+  const model = models.find((each) => each.name === name);
+  if (!model) throw new Error(`no model of ${name}`);
+  return model;
+}

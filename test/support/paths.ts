@@ -1,0 +1,127 @@
+import type { ActorLogic } from 'xstate';
+import { getAdjacencyMap } from 'xstate/graph';
+import { Chart, type World } from './charts.ts';
+import type { Model, Move, Variant } from './models.ts';
+
+/**
+ * The generator of tests: every step of a chart that differs in what the guards look at, and the shortest way to
+ * each. xstate/graph walks the chart together with its timers and its clock, so a timer is a step like any other
+ * and fires only while it is armed, the earliest first.
+ */
+
+/** A world and the shortest way to it. */
+interface Traveller extends World {
+  path: readonly Move[];
+}
+
+interface Step {
+  event: Move;
+  state: Traveller;
+}
+
+/** One step of the walk: from a world, by a move, to the next. */
+export interface Edge {
+  variant: Variant;
+  before: World;
+  move: Move;
+  after: World;
+  /** The way to `before`. */
+  from: readonly Move[];
+  /** The way to `after`: `from` and this move. */
+  path: readonly Move[];
+}
+
+export interface Path {
+  variant: Variant;
+  moves: readonly Move[];
+}
+
+export interface Survey {
+  model: Model;
+  chart: Chart;
+  /** Every world that the generator tells apart. */
+  worlds: { variant: Variant; world: World }[];
+  edges: Edge[];
+  /** Keys of all transitions that some edge takes. */
+  walked: ReadonlySet<string>;
+  /** The fewest shortest paths that together hold every kind of step: every combination of transitions. */
+  paths: Path[];
+}
+
+const surveys = new Map<string, Survey>();
+
+/** Walks a chart; done once for all suites. */
+export function survey(model: Model): Survey {
+  let known = surveys.get(model.name);
+  if (!known) {
+    known = walk(model);
+    surveys.set(model.name, known);
+  }
+  return known;
+}
+
+function walk(model: Model): Survey {
+  const chart = new Chart(model.machine);
+  const worlds: Survey['worlds'] = [];
+  const edges: Edge[] = [];
+  for (const variant of model.variants) {
+    const logic: ActorLogic<Traveller, Move, undefined> = {
+      transition: (from, move) => ({
+        ...chart.step(from, move.event, move.fires),
+        path: [...from.path, move],
+      }),
+      getInitialSnapshot: () => ({ ...chart.begin(variant.input), path: [] }),
+      getPersistedSnapshot: (traveller) => traveller,
+    };
+    const adjacency = getAdjacencyMap(logic, {
+      events: (world) => model.moves(world),
+      serializeState: (world) => JSON.stringify(model.abstract(world)),
+      serializeEvent: ({ type }) => type,
+      limit: 200_000,
+    });
+    for (const { state: before, transitions } of Object.values(adjacency)) {
+      worlds.push({ variant, world: before });
+      for (const { event: move, state: after } of Object.values<Step>(transitions)) {
+        edges.push({ variant, before, move, after, from: before.path, path: after.path });
+      }
+    }
+  }
+  const walked = new Set(edges.flatMap(({ after }) => after.taken));
+  return { model, chart, worlds, edges, walked, paths: fewest(chart, edges) };
+}
+
+/** What kind of step it is: from where to where, by which transitions. */
+function kindOf(before: World, after: World): string {
+  return [before.state, ...after.taken, after.state].join(' > ');
+}
+
+/** Long paths first, since they hold many kinds of step on their way; a path with nothing new is left out. */
+function fewest(chart: Chart, edges: readonly Edge[]): Path[] {
+  const shortest = new Map<string, Edge>();
+  for (const edge of edges) {
+    if (edge.after.taken.length === 0) continue;
+    const kind = kindOf(edge.before, edge.after);
+    const known = shortest.get(kind);
+    if (!known || edge.path.length < known.path.length) shortest.set(kind, edge);
+  }
+  const held = new Set<string>();
+  const paths: Path[] = [];
+  for (const [kind, edge] of [...shortest].sort(([, a], [, b]) => b.path.length - a.path.length)) {
+    if (held.has(kind)) continue;
+    const { variant, path: moves } = edge;
+    paths.push({ variant, moves });
+    let world = chart.begin(variant.input);
+    for (const { event, fires } of moves) {
+      const next = chart.step(world, event, fires);
+      held.add(kindOf(world, next));
+      world = next;
+    }
+  }
+  return paths;
+}
+
+/** A path as a title. */
+export function titleOf({ variant, moves }: Path): string {
+  const steps = moves.map(({ type }) => type.replace('xstate.after.', 'after '));
+  return `${variant.name}: ${steps.join(' → ')}`;
+}
