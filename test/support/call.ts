@@ -1,4 +1,4 @@
-import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
 
 /** One answer over real HTTP. */
@@ -16,11 +16,9 @@ export interface Call {
   json?: unknown;
   /** The API key. */
   key?: string;
-  /** Absent: a connection of its own. */
-  agent?: Agent;
 }
 
-/** Sends one request. `fetch` would tidy up what the tests want to send untidy. */
+/** Sends one request on a connection of its own. `fetch` would tidy up what the tests want to send untidy. */
 export function call(port: number, method: string, path: string, options: Call = {}): Promise<Reply> {
   const { key, json } = options;
   const body = json === undefined ? options.body : JSON.stringify(json);
@@ -31,18 +29,15 @@ export function call(port: number, method: string, path: string, options: Call =
     ...options.headers,
   };
   return new Promise((resolve, reject) => {
-    const sending = request(
-      { port, host: '127.0.0.1', method, path, headers, agent: options.agent ?? false },
-      (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.on('error', reject);
-        answer.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
-          resolve({ status: answer.statusCode!, headers: answer.headers, text });
-        });
-      },
-    );
+    const sending = request({ port, host: '127.0.0.1', method, path, headers, agent: false }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve({ status: answer.statusCode!, headers: answer.headers, text });
+      });
+    });
     sending.on('error', reject);
     sending.end(body);
   });
