@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { type Config, ConfigError, loadConfig } from './config.ts';
+import { type Config, ConfigError, completeConfig, loadConfig } from './config.ts';
 import {
   type Embedded,
   keepFirstMerchant,
@@ -8,10 +8,8 @@ import {
   readFirstMerchant,
   startEmbedded,
 } from './embedded/embedded.ts';
-import { createLog, type Log } from './log.ts';
-import { newKey, newMerchant } from './merchants/merchants.ts';
-import { auditLine } from './operators/operators.ts';
-import { type Service, startService } from './service.ts';
+import { createLog } from './log.ts';
+import type { Service } from './service.ts';
 
 /** Start and stop: config → stores → roles → signals. */
 const exitConfig = 78;
@@ -20,57 +18,76 @@ const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
+/** What runs by now; stopped in reverse, also when a signal comes in the middle of the start. */
+const running: { embedded?: Promise<Embedded>; service?: Promise<Service>; stopping?: Promise<void> } = {};
+
 async function main(): Promise<void> {
   const config = await readConfig();
   const log = createLog(config.logLevel);
-  let embedded: Embedded | undefined;
-  let service: Service | undefined;
-  let stopping: Promise<void> | undefined;
-  const stop = (signal: string): Promise<void> => {
-    stopping ??= (async () => {
-      say(`${signal}: finishing what is in hand`);
-      await service?.stop();
-      await embedded?.stop();
-      say('stopped');
-      process.exit(0);
-    })();
-    return stopping;
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop(signal));
-  try {
-    if (!config.mongodbUri || !config.redisUrl) {
-      embedded = await startEmbedded({
-        dataDir: config.dataDir,
-        needMongo: !config.mongodbUri,
-        needRedis: !config.redisUrl,
-        say,
-      });
-    }
-    const mongodbUri = config.mongodbUri ?? embedded!.mongodbUri!;
-    const redisUrl = config.redisUrl ?? embedded!.redisUrl!;
-    service = await startService({ config: { ...config, mongodbUri, redisUrl }, log });
-    if (!config.mongodbUri) await welcome(service, config);
-    else say(`ready: ${service.baseUrl ?? 'worker'} (operators: ${service.adminUrl})`);
-  } catch (error) {
-    say((error as Error).message);
-    log.debug({ error: String((error as Error).stack) }, 'start failed');
-    await service?.stop();
-    await embedded?.stop();
-    process.exit(1);
+  process.on('unhandledRejection', (error) => {
+    log.error({ error: String((error as Error)?.stack ?? error) }, 'unhandled rejection');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => void stop(`${signal}: finishing what is in hand`, 0));
   }
+  try {
+    const stores = await startStores(config);
+    if (running.stopping) return;
+    // Loading the service takes a second or more; it was begun while the servers start.
+    const { startService } = await serviceCode;
+    const complete = completeConfig(config, stores);
+    running.service = startService({
+      config: { ...complete, mongodbUri: complete.mongodbUri!, redisUrl: complete.redisUrl! },
+      log,
+    });
+    const service = await running.service;
+    if (running.stopping) return;
+    if (config.mongodbUri) say(`ready: ${service.baseUrl ?? 'worker'} (operators: ${service.adminUrl})`);
+    else await welcome(service, complete);
+  } catch (error) {
+    log.debug({ error: String((error as Error).stack) }, 'start failed');
+    await stop(`Kusanya did not start: ${(error as Error).message}`, 1);
+  }
+}
+
+const serviceCode = import('./service.ts');
+
+/** Ends what was started, in reverse, once. */
+function stop(why: string, code: number): Promise<void> {
+  running.stopping ??= (async () => {
+    say(why);
+    await running.service?.then((service) => service.stop()).catch(() => undefined);
+    await running.embedded?.then((embedded) => embedded.stop()).catch(() => undefined);
+    say('stopped');
+    process.exit(code);
+  })();
+  return running.stopping;
 }
 
 /** The configuration, or the whole list of faults and exit 78. */
 async function readConfig(): Promise<Config> {
   try {
     const config = loadConfig(process.env);
-    return config.mongodbUri ? config : { ...config, ...(await loadOrCreateSecrets(config.dataDir)) };
+    return config.mongodbUri ? config : completeConfig(config, await loadOrCreateSecrets(config.dataDir));
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    say('The configuration has faults:');
-    for (const fault of error.faults) say(`  - ${fault}`);
+    if (error instanceof ConfigError) {
+      say('The configuration has faults:');
+      for (const fault of error.faults) say(`  - ${fault}`);
+    } else say((error as Error).message);
     process.exit(exitConfig);
   }
+}
+
+/** The addresses of the stores that are not configured, and started here. */
+async function startStores(config: Config): Promise<{ mongodbUri?: string; redisUrl?: string }> {
+  if (config.mongodbUri && config.redisUrl) return {};
+  running.embedded = startEmbedded({
+    dataDir: config.dataDir,
+    needMongo: !config.mongodbUri,
+    needRedis: !config.redisUrl,
+    say,
+  });
+  return running.embedded;
 }
 
 /** The embedded default greets with all that a newcomer needs: addresses, token, a merchant's test key, a curl. */
@@ -97,6 +114,8 @@ Collect TZS 5,000 in test mode; it succeeds within 20 seconds:
 }
 
 async function makeFirstMerchant(service: Service, config: Config) {
+  const { newKey, newMerchant } = await import('./merchants/merchants.ts');
+  const { auditLine } = await import('./operators/operators.ts');
   const { actors, clock } = service.wired;
   const at = clock.now();
   const merchant = newMerchant({ name: 'First merchant' }, at);
@@ -108,27 +127,15 @@ async function makeFirstMerchant(service: Service, config: Config) {
     hashSecret: config.keyHashSecret,
     atMs: at,
   });
+  const line = { at, by: 'embedded', action: 'merchant.created', target: merchantId, merchantId };
   await actors.commit([
     ...merchant.writes,
     ...key.writes,
-    auditLine({
-      at,
-      by: 'embedded',
-      action: 'merchant.created',
-      target: merchantId,
-      merchantId,
-      reason: 'first start',
-      requestId: 'start',
-    }),
+    auditLine({ ...line, reason: 'first start', requestId: 'start' }),
   ]);
   const kept = { merchantId, testKey: key.secret };
   await keepFirstMerchant(config.dataDir, kept);
   return kept;
 }
-
-process.on('unhandledRejection', (error) => {
-  const log: Log = createLog('error');
-  log.fatal({ error: String((error as Error)?.stack ?? error) }, 'unhandled rejection');
-});
 
 await main();
