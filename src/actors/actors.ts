@@ -1,5 +1,4 @@
 import type { Db } from 'mongodb';
-import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec, Write } from '../mongo.ts';
@@ -7,25 +6,18 @@ import { type Committer, CommitUnknown } from './commit.ts';
 import {
   type ActorDoc,
   type ActorEvent,
-  ActorMissing,
   type Call,
   type Cause,
   type MachineDefinition,
   type NewActor,
   Poison,
-  type StepLine,
+  StepRaced,
   StepRefused,
+  versionOf,
 } from './document.ts';
-import {
-  conflictOf,
-  type Planned,
-  planBirth,
-  planStep,
-  stepId as stepIdOf,
-  stepsSpec,
-  updateOf,
-} from './plan.ts';
-import { earliest, migrated, next, reservedPrefix } from './step.ts';
+import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
+import { earliest, next, reservedPrefix } from './step.ts';
+import { ActorStore } from './store.ts';
 
 export { Committer, CommitUnknown, isOutage } from './commit.ts';
 export * from './document.ts';
@@ -70,6 +62,8 @@ export interface SendOptions {
   answers?: { callId: string; factual: boolean };
   /** The timer that fired; the commit removes it. */
   fires?: { id: string; armedSeq: number };
+  /** The same step was sent before and nobody could tell what became of it: the history is asked first. */
+  again?: boolean;
 }
 
 export type SendResult =
@@ -100,51 +94,39 @@ interface ActorsOptions {
 }
 
 const maxRaces = 25;
+/** Races over writes that belong to others than the actor: recomputed this often before the sender hears of it. */
+const maxForeignRaces = 3;
+
+/** A step whose commit was sent, and what it stepped from. */
+interface Attempt {
+  planned: Planned;
+  from: string;
+}
 
 export class Actors {
-  readonly #db: Db;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #committer: Committer;
-  readonly #definitions = new Map<string, MachineDefinition>();
-  readonly #readers = new Map<string, BatchReader<ActorDoc>>();
+  readonly #store: ActorStore;
   readonly #queues = new Map<string, Promise<unknown>>();
-  readonly #cache = new Map<string, ActorDoc>();
-  readonly #cacheSize: number;
   readonly #listeners: ((step: Committed) => void)[] = [];
+  readonly definitions: readonly MachineDefinition[];
 
   constructor(options: ActorsOptions) {
-    this.#db = options.db;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#committer = options.committer;
-    this.#cacheSize = options.cacheSize ?? 20_000;
-    for (const definition of options.definitions) {
-      this.#definitions.set(definition.name, definition);
-      const actors = this.#db.collection<ActorDoc>(definition.plural);
-      this.#readers.set(
-        definition.name,
-        new BatchReader(async (ids) => {
-          const found = await actors.find({ _id: { $in: ids } }).toArray();
-          return new Map(found.map((doc) => [doc._id, doc]));
-        }),
-      );
+    this.#store = new ActorStore(options);
+    this.definitions = [...options.definitions];
+    for (const definition of this.definitions) {
+      const version = versionOf(definition);
+      if (!Number.isSafeInteger(version) || version < 1) throw new Error(`${definition.name} has no version`);
     }
   }
 
-  get definitions(): readonly MachineDefinition[] {
-    return [...this.#definitions.values()];
-  }
-
   definition(machine: string): MachineDefinition {
-    return this.#define(machine);
+    return this.#store.define(machine);
   }
-
-  readonly #define = (machine: string): MachineDefinition => {
-    const definition = this.#definitions.get(machine);
-    if (!definition) throw new Error(`no machine named ${machine}`);
-    return definition;
-  };
 
   /** Hears of every committed step of this process, after the commit. Must not throw and must not wait. */
   onStep(listener: (step: Committed) => void): void {
@@ -153,8 +135,12 @@ export class Actors {
 
   /** The actor as stored, brought to the code's version; undefined when there is none. */
   async read(ref: ActorRef): Promise<ActorDoc | undefined> {
-    const doc = await this.#readers.get(ref.machine)!.read(ref.id);
-    return doc && !doc.quarantined ? migrated(this.definition(ref.machine), doc) : doc;
+    return this.#store.read(ref.machine, ref.id);
+  }
+
+  /** A document that was read elsewhere, as `read` gives it. @throws Poison (then it is set aside), NewerDocument */
+  async understood(machine: string, stored: ActorDoc): Promise<ActorDoc> {
+    return this.#store.understood(this.definition(machine), stored);
   }
 
   /** Commits writes that belong to no actor (plain audited records). */
@@ -171,9 +157,13 @@ export class Actors {
     actor: NewActor,
     attendant: Pick<SendOptions, 'stepId' | 'cause' | 'writes'>,
   ): Promise<ActorDoc> {
-    const { definition, planned } = await planBirth(this.#define, actor, attendant);
-    const outcome = await this.#committer.commit(planned.writes);
-    if (!outcome.ok) throw conflictOf(outcome.write);
+    const { definition, planned } = await planBirth(this.#store.define, actor, attendant);
+    try {
+      const outcome = await this.#committer.commit(planned.writes);
+      if (!outcome.ok) throw conflictOf(outcome.write);
+    } catch (error) {
+      if (!(error instanceof CommitUnknown) || !(await this.read(actor))) throw error;
+    }
     this.#committed(definition, planned, { type: 'created', at: actor.input.at }, attendant.cause, null);
     return planned.doc;
   }
@@ -184,9 +174,8 @@ export class Actors {
    * @throws ActorMissing, Poison (quarantined), StepRefused, StepRaced, or MongoDB's error.
    */
   send(ref: ActorRef, event: ActorEvent, options: SendOptions): Promise<SendResult> {
-    if (event.type.startsWith(reservedPrefix) && !options.fires) {
-      return Promise.reject(new Error(`${event.type} is reserved for timers`));
-    }
+    const fault = options.fires ? undefined : faultOf(event);
+    if (fault) return Promise.reject(fault);
     const before = this.#queues.get(ref.id) ?? Promise.resolve();
     const mine = before.then(() => this.#step(ref, event, options));
     const settled = mine
@@ -203,15 +192,17 @@ export class Actors {
     ref: ActorRef,
     event: ActorEvent,
   ): Promise<{ from: string; to: string; actions: string[]; accepted: boolean }> {
-    const doc = await this.#load(ref, true);
-    const chart = next(this.definition(ref.machine), doc.doc, doc.doc.timers, event, doc.doc.seq + 1);
+    const fault = faultOf(event);
+    if (fault) throw fault;
+    const { doc } = await this.#store.load(ref.machine, ref.id, true);
+    const chart = next(this.definition(ref.machine), doc, doc.timers, event, doc.seq + 1);
     const actions = chart.asked.map(({ type }) => type);
-    return { from: doc.doc.state, to: chart.state, actions, accepted: chart.changed };
+    return { from: doc.state, to: chart.state, actions, accepted: chart.changed };
   }
 
   /** The actor as this process knows it, if that satisfies; else as stored. Saves a read where one is not needed. */
   async find(ref: ActorRef, satisfies: (doc: ActorDoc) => boolean): Promise<ActorDoc | undefined> {
-    const known = this.#cache.get(ref.id);
+    const known = this.#store.known(ref.id);
     return known && satisfies(known) ? known : this.read(ref);
   }
 
@@ -219,7 +210,7 @@ export class Actors {
   async claim(ref: ActorRef, callId: string): Promise<boolean> {
     const definition = this.definition(ref.machine);
     for (let race = 0; race < maxRaces; race += 1) {
-      const { doc, cached } = await this.#load(ref, race > 0);
+      const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       const call = doc.calls.find(({ id }) => id === callId);
       if (!call || call.startedAt) {
         if (!cached) return false;
@@ -234,55 +225,68 @@ export class Actors {
       // Unlike a step a claim is not repeated when its outcome is unknown: better no prompt than two.
       const outcome = await this.#committer.commit([updateOf(definition.plural, doc, changed)]);
       if (outcome.ok) {
-        this.#remember(changed);
+        this.#store.remember(changed);
         return true;
       }
-      this.#cache.delete(ref.id);
+      this.#store.forget(ref.id);
+      await pauseAfter(race);
     }
     return false;
   }
 
   async #step(ref: ActorRef, event: ActorEvent, options: SendOptions): Promise<SendResult> {
     const definition = this.definition(ref.machine);
-    let fresh = false;
-    let uncertain = false;
+    // A call may be made twice; what it tells other actors is heard once. Its own answer is fenced by the call.
+    let inDoubt = options.again || (options.cause.kind === 'call' && !options.answers);
+    let attempt: Attempt | undefined;
+    let foreignRaces = 0;
     for (let race = 0; race < maxRaces; race += 1) {
-      const loaded = await this.#load(ref, fresh);
-      const { doc } = loaded;
-      if (uncertain && (await this.#wasApplied(doc, options.stepId))) {
-        return { outcome: 'stepped', doc, from: doc.state, to: doc.state, asked: [] };
+      const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
+      if (inDoubt && (await this.#store.wasApplied(doc, options.stepId))) {
+        return this.#recognised(definition, doc, attempt, event, options.cause);
       }
-      const prepared = await this.#prepare(definition, doc, event, options);
-      if (typeof prepared === 'string') {
+      const planned = await this.#prepare(definition, doc, event, options);
+      if (typeof planned === 'string') {
         // A document from memory may be behind: what it makes of an event to drop is checked on a fresh one.
-        if (loaded.cached) {
-          fresh = true;
-          continue;
-        }
-        return { outcome: prepared, doc };
+        if (cached) continue;
+        return { outcome: planned, doc };
       }
-      try {
-        const outcome = await this.#committer.commit(prepared.writes);
-        if (outcome.ok) {
-          this.#committed(definition, prepared, event, options.cause, doc.state);
-          return {
-            outcome: 'stepped',
-            doc: prepared.doc,
-            from: doc.state,
-            to: prepared.doc.state,
-            asked: prepared.asked,
-          };
-        }
-        if (outcome.write !== prepared.writes[0])
-          await this.#rejected(definition, doc, outcome.write, options.cause);
-      } catch (error) {
-        if (!(error instanceof CommitUnknown)) throw error;
-        uncertain = true;
+      const { doc: changed, asked, writes } = planned;
+      const outcome = await this.#committer.commit(writes).catch(unlessUnknown);
+      if (outcome?.ok) {
+        this.#committed(definition, planned, event, options.cause, doc.state);
+        return { outcome: 'stepped', doc: changed, from: doc.state, to: changed.state, asked };
       }
-      this.#cache.delete(ref.id);
-      fresh = true;
+      this.#store.forget(ref.id);
+      if (!outcome) {
+        inDoubt = true;
+        attempt = { planned, from: doc.state };
+      } else if (outcome.write !== writes[0]) {
+        // Effects that read may decide otherwise the next time; a rule of the books will not.
+        foreignRaces += 1;
+        const conflict = conflictOf(outcome.write);
+        if (!(conflict instanceof StepRaced) || foreignRaces > maxForeignRaces) {
+          await this.#rejected(definition, doc, outcome.write, conflict, options.cause);
+        }
+      }
+      await pauseAfter(race);
     }
     throw new Error(`${ref.id}: lost ${maxRaces} races in a row`);
+  }
+
+  /** A step that had been applied after all: everybody hears of it who would have heard of it then. */
+  #recognised(
+    definition: MachineDefinition,
+    doc: ActorDoc,
+    attempt: Attempt | undefined,
+    event: ActorEvent,
+    cause: Cause,
+  ): SendResult {
+    if (!attempt) return { outcome: 'stepped', doc, from: doc.state, to: doc.state, asked: [] };
+    const { planned, from } = attempt;
+    this.#committed(definition, planned, event, cause, from);
+    this.#store.remember(doc); // others may have gone on from there
+    return { outcome: 'stepped', doc, from, to: planned.doc.state, asked: planned.asked };
   }
 
   /** The step as it would be committed, or why there is none. A poisoned actor is set aside. */
@@ -303,51 +307,23 @@ export class Actors {
     try {
       const chart = next(definition, doc, timers, event, doc.seq + 1);
       if (!chart.changed && !isOpen && !fires && !options.data) return 'ignored';
-      return await planStep(this.#define, definition, doc, doc.state, chart, event, options);
+      return await planStep(this.#store.define, definition, doc, doc.state, chart, event, options);
     } catch (error) {
-      if (error instanceof Poison) await this.quarantine(definition, doc, error.message);
+      if (error instanceof Poison) await this.#store.quarantine(definition, doc, error.message);
       throw error;
     }
   }
 
-  /** Sets an actor aside that cannot be understood: visible to operators, never guessed at, in nobody's way. */
-  async quarantine(definition: MachineDefinition, doc: ActorDoc, why: string): Promise<void> {
-    const at = new Date(this.#clock.now());
-    this.#cache.delete(doc._id);
-    this.#log.error({ actor: doc._id, why }, 'actor quarantined');
-    await this.#committer.commit([
-      {
-        op: 'update',
-        into: definition.plural,
-        filter: { _id: doc._id, seq: doc.seq },
-        update: { $set: { quarantined: { at, why }, dueAt: null } },
-        onMiss: 'race',
-      },
-    ]);
-  }
-
-  async #load(ref: ActorRef, fresh: boolean): Promise<{ doc: ActorDoc; cached: boolean }> {
-    const known = fresh ? undefined : this.#cache.get(ref.id);
-    if (known) return { doc: known, cached: true };
-    const stored = await this.#readers.get(ref.machine)!.read(ref.id);
-    if (!stored) throw new ActorMissing(`no ${ref.machine} ${ref.id}`);
-    if (stored.quarantined) throw new Poison(`${ref.id} is quarantined: ${stored.quarantined.why}`);
-    return { doc: migrated(this.definition(ref.machine), stored), cached: false };
-  }
-
-  /** Whether a commit whose acknowledgement was lost had been applied after all. */
-  async #wasApplied(doc: ActorDoc, stepId: string): Promise<boolean> {
-    if (doc.lastStep === stepId) return true;
-    const ofActor = { $gte: stepIdOf(doc._id, 0), $lte: stepIdOf(doc._id, doc.seq) };
-    const line = await this.#db.collection<StepLine>(stepsSpec.name).findOne({ _id: ofActor, stepId });
-    return line !== null;
-  }
-
-  async #rejected(definition: MachineDefinition, doc: ActorDoc, write: Write, cause: Cause): Promise<never> {
-    const conflict = conflictOf(write);
+  async #rejected(
+    definition: MachineDefinition,
+    doc: ActorDoc,
+    write: Write,
+    conflict: Error,
+    cause: Cause,
+  ): Promise<never> {
     // A caller gets a refusal as an answer; from a timer or a call it means the books and the chart disagree.
     if (conflict instanceof StepRefused && (cause.kind === 'timer' || cause.kind === 'call')) {
-      await this.quarantine(definition, doc, `a step was refused by ${write.into}`);
+      await this.#store.quarantine(definition, doc, `a step was refused by ${write.into}`);
     }
     throw conflict;
   }
@@ -359,23 +335,33 @@ export class Actors {
     cause: Cause,
     from: string | null,
   ): void {
-    this.#remember(planned.doc);
     const { doc, newCalls } = planned;
+    this.#store.remember(doc);
     for (const listener of this.#listeners) {
-      listener({ machine: definition.name, doc, event, cause, from, newCalls });
+      try {
+        listener({ machine: definition.name, doc, event, cause, from, newCalls });
+      } catch (error) {
+        // The step is committed: whoever sent it must not hear otherwise.
+        this.#log.error({ actor: doc._id, error: String(error) }, 'a listener threw');
+      }
     }
     for (const child of planned.children) {
       this.#committed(child.definition, child.planned, { type: 'created', at: event.at }, cause, null);
     }
   }
+}
 
-  #remember(doc: ActorDoc): void {
-    this.#cache.delete(doc._id);
-    // An actor with nothing ahead of it will hardly be asked again soon.
-    if (doc.dueAt) this.#cache.set(doc._id, doc);
-    if (this.#cache.size > this.#cacheSize) {
-      const oldest = this.#cache.keys().next().value;
-      if (oldest !== undefined) this.#cache.delete(oldest);
-    }
-  }
+/** Nobody but the timer worker fires timers; `*` would match everything. */
+function faultOf(event: ActorEvent): Error | undefined {
+  if (event.type.startsWith(reservedPrefix)) return new Error(`${event.type} is reserved for timers`);
+  return event.type === '' || event.type === '*' ? new Error('an event needs a name') : undefined;
+}
+
+function unlessUnknown(error: unknown): undefined {
+  if (!(error instanceof CommitUnknown)) throw error;
+}
+
+/** After a first lost race the next try is at once; then those who race step apart. */
+async function pauseAfter(race: number): Promise<void> {
+  if (race > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(100, 2 ** race)));
 }

@@ -1,4 +1,5 @@
-import type { CollectionSpec, Write } from '../mongo.ts';
+import type { UpdateFilter } from 'mongodb';
+import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import {
   type ActorDoc,
   type ActorEvent,
@@ -13,7 +14,7 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
-import { earliest, first, type Transitioned } from './step.ts';
+import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
 export const stepsSpec: CollectionSpec = { name: 'steps' };
@@ -120,6 +121,9 @@ export async function planStep(
   return { doc: changed, writes, newCalls, asked, children };
 }
 
+/** An unclaimed call is looked for this soon: whoever claims it sets the time for its answer. */
+const pickupMs = 5_000;
+
 /** The calls a step leaves behind; anything else the chart asks for must be a write. */
 function callsOf(
   definition: MachineDefinition,
@@ -137,12 +141,13 @@ function callsOf(
       continue;
     }
     const notBefore = Math.max(at, effect.notBefore?.(chart.snapshot.context) ?? at);
+    const patienceMs = effect.atMostOnce ? Math.min(pickupMs, effect.patienceMs) : effect.patienceMs;
     calls.push({
       id: `${id}.${seq}.${calls.length}`,
       type,
       params,
       notBefore: new Date(notBefore),
-      dueAt: new Date(notBefore + effect.patienceMs),
+      dueAt: new Date(notBefore + patienceMs),
     });
   }
   return calls;
@@ -170,13 +175,19 @@ export function updateOf(
     ...fields,
   };
   for (const [name, value] of Object.entries(data ?? {})) set[`data.${name}`] = value;
-  return {
-    op: 'update',
-    into: plural,
-    filter: { _id: doc._id, seq: doc.seq },
-    update: { $set: set },
-    onMiss: 'race',
-  };
+  const filter = { _id: doc._id, seq: doc.seq };
+  const update = migrationOf(doc, changed) ?? { $set: set };
+  return { op: 'update', into: plural, filter, update, onMiss: 'race' };
+}
+
+/** What was migrated on load is written back whole, with whatever fields the migration touched. */
+function migrationOf(doc: ActorDoc, changed: ActorDoc): UpdateFilter<Doc> | undefined {
+  const stored = liftedFrom(doc);
+  if (!stored) return undefined;
+  const { _id, ...all } = changed;
+  const gone = Object.keys(stored).filter((field) => !(field in changed));
+  if (gone.length === 0) return { $set: all };
+  return { $set: all, $unset: Object.fromEntries(gone.map((field) => [field, ''])) };
 }
 
 /** The line of the history. `detail` of an event is kept by the room's own records, not here. */
@@ -207,6 +218,11 @@ function lineOf(
 /** `_id` of a history line: sorts by sequence within its actor. */
 export function stepId(actor: string, seq: number): string {
   return `${actor}/${String(seq).padStart(8, '0')}`;
+}
+
+/** The `_id`s of an actor's whole history. */
+export function stepRange(actor: string): { $gt: string; $lt: string } {
+  return { $gt: `${actor}/`, $lt: `${actor}0` }; // 0 follows / in the order of characters
 }
 
 /** What a refused write means to the sender of the step. */

@@ -59,23 +59,54 @@ export function stateText(value: unknown): string {
   return inner === '' ? entry[0] : `${entry[0]}.${inner}`;
 }
 
-/** Brings a stored document to the version of the code, or says why not. */
-export function migrated(definition: MachineDefinition, doc: ActorDoc): ActorDoc {
+/** Documents that a migration lifted, and as what they are stored. */
+const lifted = new WeakMap<ActorDoc, ActorDoc>();
+
+/** The stored form of a document that was migrated on load; undefined for one that needed none. */
+export function liftedFrom(doc: ActorDoc): ActorDoc | undefined {
+  return lifted.get(doc);
+}
+
+/**
+ * Brings a stored document to the version of the code.
+ * @throws NewerDocument, or Poison when it is not whole or cannot be lifted
+ */
+export function migrated(definition: MachineDefinition, stored: ActorDoc): ActorDoc {
   const current = versionOf(definition);
-  if (doc.machineVersion > current) throw new NewerDocument(`${doc._id} is of version ${doc.machineVersion}`);
-  let lifted = doc;
-  while (lifted.machineVersion < current) {
-    const lift = definition.migrations[lifted.machineVersion];
-    if (!lift) throw new Poison(`no migration from version ${lifted.machineVersion} of ${definition.name}`);
-    lifted = { ...lift(lifted), machineVersion: lifted.machineVersion + 1 };
+  const { _id, machineVersion } = stored;
+  if (machineVersion > current) throw new NewerDocument(`${_id} is of version ${machineVersion}`);
+  let doc = stored;
+  while (doc.machineVersion < current) {
+    const lift = definition.migrations[doc.machineVersion];
+    if (!lift) throw new Poison(`no migration from version ${doc.machineVersion} of ${definition.name}`);
+    try {
+      doc = { ...lift(doc), machineVersion: doc.machineVersion + 1 };
+    } catch (error) {
+      throw new Poison(`the migration of ${_id} from version ${doc.machineVersion} threw: ${String(error)}`);
+    }
   }
-  return lifted;
+  if (doc.machineVersion !== current || !isWhole(doc)) throw new Poison(`${_id} is not a whole document`);
+  if (doc !== stored) lifted.set(doc, stored);
+  return doc;
+}
+
+/** Has what every step relies on; whether the chart knows the state is found out when it is restored. */
+function isWhole({ snapshot, timers, calls }: ActorDoc): boolean {
+  const isDated = ({ dueAt }: { dueAt: Date }) => dueAt instanceof Date;
+  return (
+    typeof snapshot?.context === 'object' &&
+    snapshot.context !== null &&
+    Array.isArray(timers) &&
+    timers.every(isDated) &&
+    Array.isArray(calls) &&
+    calls.every(isDated)
+  );
 }
 
 /** Rebuilds the snapshot. Right only for charts without invoke, spawn and history, which ours are. */
 export function restore(definition: MachineDefinition, doc: ActorDoc): AnyMachineSnapshot {
-  const { value, context } = doc.snapshot;
   try {
+    const { value, context } = doc.snapshot;
     const config = { value, context } as Parameters<AnyStateMachine['resolveState']>[0];
     return definition.machine.resolveState(config) as AnyMachineSnapshot;
   } catch (error) {
@@ -124,6 +155,8 @@ function describe(
       `${definition.name} ended as ${after.status}: ${String((after as { error?: unknown }).error)}`,
     );
   }
+  if (!Number.isFinite(at)) throw new Error(`an event to ${definition.name} came without its time`);
+  if (before?.context !== after.context) refuseUnplain(definition, after.context);
   const { timers, asked } = sort(actions, oldTimers, at, seq);
   const state = stateText(after.value);
   const moved = before === undefined || stateText(before.value) !== state;
@@ -139,6 +172,27 @@ function describe(
     changed,
     moved,
   };
+}
+
+/** A context must read back as it was written: what is not plain JSON would change on the way. */
+function refuseUnplain(definition: MachineDefinition, context: Record<string, unknown>): void {
+  for (const field of Object.keys(context)) {
+    if (!isPlain(context[field], 0))
+      throw new Poison(`context.${field} of ${definition.name} is not plain JSON`);
+  }
+}
+
+function isPlain(value: unknown, depth: number): boolean {
+  if (value === null || value === undefined) return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
+  if (depth > 16) return false;
+  if (!Array.isArray(value)) {
+    const prototype = Object.getPrototypeOf(value) as unknown;
+    if (prototype !== Object.prototype && prototype !== null) return false;
+  }
+  for (const inner of Object.values(value)) if (!isPlain(inner, depth + 1)) return false;
+  return true;
 }
 
 /** Divides a transition's actions into timers and effects, in their order. */
@@ -159,10 +213,13 @@ function sort(
       const isTimer = event.type.startsWith('xstate.after.');
       if (delay === undefined && !isTimer) continue; // an immediate raise has already been taken
       if (!isTimer || id === undefined) throw new Poison(`a free delayed raise of ${event.type}: use after`);
-      if (!(Number.isFinite(delay) && delay! >= 0)) throw new Poison(`no delay for ${event.type}: ${delay}`);
+      const dueAt = new Date(at + delay!);
+      if (!(delay! >= 0) || Number.isNaN(dueAt.getTime())) {
+        throw new Poison(`no delay for ${event.type}: ${delay}`);
+      }
       timers = [
         ...timers.filter((timer) => timer.id !== id),
-        { id, event: event.type, dueAt: new Date(at + delay!), armedSeq: seq },
+        { id, event: event.type, dueAt, armedSeq: seq },
       ];
     } else if (action.type.startsWith(reservedPrefix)) {
       throw new Poison(`${action.type} has no place in a chart of the corridor`);

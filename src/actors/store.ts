@@ -1,0 +1,129 @@
+import type { Db } from 'mongodb';
+import { raiseAlert } from '../alerts.ts';
+import { BatchReader } from '../batch.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Committer } from './commit.ts';
+import { type ActorDoc, ActorMissing, type MachineDefinition, Poison, type StepLine } from './document.ts';
+import { stepRange, stepsSpec } from './plan.ts';
+import { migrated } from './step.ts';
+
+/**
+ * Actors at rest: looked up together, remembered for as long as that saves a read, brought to the code's
+ * version, and set aside when nobody can understand them.
+ */
+export interface StoreOptions {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  committer: Committer;
+  definitions: readonly MachineDefinition[];
+  /** Actors whose latest document is kept in memory; staleness only costs a reload. */
+  cacheSize?: number;
+}
+
+export class ActorStore {
+  readonly #options: StoreOptions;
+  readonly #definitions = new Map<string, MachineDefinition>();
+  readonly #readers = new Map<string, BatchReader<ActorDoc>>();
+  readonly #cache = new Map<string, ActorDoc>();
+  readonly #cacheSize: number;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#cacheSize = options.cacheSize ?? 20_000;
+    for (const definition of options.definitions) {
+      this.#definitions.set(definition.name, definition);
+      const actors = options.db.collection<ActorDoc>(definition.plural);
+      this.#readers.set(
+        definition.name,
+        new BatchReader(async (ids) => {
+          const found = await actors.find({ _id: { $in: ids } }).toArray();
+          return new Map(found.map((doc) => [doc._id, doc]));
+        }),
+      );
+    }
+  }
+
+  readonly define = (machine: string): MachineDefinition => {
+    const definition = this.#definitions.get(machine);
+    if (!definition) throw new Error(`no machine named ${machine}`);
+    return definition;
+  };
+
+  /** As stored, brought to the code's version; undefined when there is none. One that is set aside is shown raw. */
+  async read(machine: string, id: string): Promise<ActorDoc | undefined> {
+    const definition = this.define(machine);
+    const stored = await this.#readers.get(machine)!.read(id);
+    return stored && !stored.quarantined ? this.understood(definition, stored) : stored;
+  }
+
+  /** The actor to take a step from. @throws ActorMissing, Poison, NewerDocument */
+  async load(machine: string, id: string, fresh: boolean): Promise<{ doc: ActorDoc; cached: boolean }> {
+    const known = fresh ? undefined : this.#cache.get(id);
+    if (known) return { doc: known, cached: true };
+    const doc = await this.read(machine, id);
+    if (!doc) throw new ActorMissing(`no ${machine} ${id}`);
+    if (doc.quarantined) throw new Poison(`${id} is quarantined: ${doc.quarantined.why}`);
+    return { doc, cached: false };
+  }
+
+  known(id: string): ActorDoc | undefined {
+    return this.#cache.get(id);
+  }
+
+  remember(doc: ActorDoc): void {
+    this.#cache.delete(doc._id);
+    // An actor with nothing ahead of it will hardly be asked again soon.
+    if (doc.dueAt) this.#cache.set(doc._id, doc);
+    if (this.#cache.size > this.#cacheSize) {
+      const oldest = this.#cache.keys().next().value;
+      if (oldest !== undefined) this.#cache.delete(oldest);
+    }
+  }
+
+  forget(id: string): void {
+    this.#cache.delete(id);
+  }
+
+  /** A stored document as this code's version knows it. One that cannot be understood is set aside. */
+  async understood(definition: MachineDefinition, stored: ActorDoc): Promise<ActorDoc> {
+    try {
+      return migrated(definition, stored);
+    } catch (error) {
+      if (error instanceof Poison) await this.quarantine(definition, stored, error.message);
+      throw error;
+    }
+  }
+
+  /**
+   * Sets an actor aside that cannot be understood: visible to operators, never guessed at, in nobody's way.
+   * The sequence number moves too, so that a process which still has the document in memory cannot go on.
+   */
+  async quarantine(definition: MachineDefinition, doc: ActorDoc, why: string): Promise<void> {
+    const { clock, log, committer } = this.#options;
+    const at = clock.now();
+    const { _id, seq, merchantId, mode } = doc;
+    this.#cache.delete(_id);
+    const outcome = await committer.commit([
+      {
+        op: 'update',
+        into: definition.plural,
+        filter: { _id, seq },
+        update: { $set: { quarantined: { at: new Date(at), why }, dueAt: null }, $inc: { seq: 1 } },
+        onMiss: 'race',
+      },
+      raiseAlert({ kind: 'actor_quarantined', at, about: _id, merchantId, mode, detail: { why } }),
+    ]);
+    this.#cache.delete(_id);
+    if (outcome.ok) log.error({ actor: _id, why }, 'actor quarantined');
+  }
+
+  /** Whether the history of an actor has this step. */
+  async wasApplied(doc: ActorDoc, stepId: string): Promise<boolean> {
+    if (doc.lastStep === stepId) return true;
+    const lines = this.#options.db.collection<StepLine>(stepsSpec.name);
+    const line = await lines.findOne({ _id: stepRange(doc._id), stepId }, { projection: { _id: 1 } });
+    return line !== null;
+  }
+}
