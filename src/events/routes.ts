@@ -1,7 +1,6 @@
 import { type TObject, Type } from 'typebox';
-import { type Endpoint, forMerchants, resourceNotFound } from '../http/http.ts';
+import { forMerchants, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import type { Principal } from '../merchants/merchants.ts';
 import { eventObject, eventTypes, webhookEvent } from './schema.ts';
 
 /**
@@ -14,7 +13,7 @@ export type ReadEvent = (
 ) => Promise<object | string | undefined>;
 
 /** GET /v1/events/:id (interface.md 4.6). `data`: the schema of what events tell about. */
-export function showEvent(read: ReadEvent, data: TObject): Endpoint<Principal> {
+export function showEvent(read: ReadEvent, data: TObject) {
   return forMerchants({
     operation: {
       id: 'getEvent',

@@ -1,5 +1,4 @@
-import { type Endpoint, forMerchants } from '../http/http.ts';
-import type { Principal } from '../merchants/merchants.ts';
+import { forMerchants } from '../http/http.ts';
 import { BalanceObject } from './schema.ts';
 
 /** The balance of a merchant in a mode, in whole shillings. */
@@ -9,7 +8,7 @@ export type ReadBalance = (
 ) => Promise<{ pending: number; available: number; reserved: number }>;
 
 /** GET /v1/balance (interface.md 4.5). */
-export function showBalance(read: ReadBalance): Endpoint<Principal> {
+export function showBalance(read: ReadBalance) {
   return forMerchants({
     operation: {
       id: 'getBalance',

@@ -50,7 +50,10 @@ export function callRaw(port: number, bytes: string): Promise<Reply> {
     let received = '';
     socket.setEncoding('utf8');
     socket.on('data', (chunk) => (received += chunk));
-    socket.on('error', reject);
+    // A server that has answered may reset a connection on which more was still being sent.
+    socket.on('error', (error) => {
+      if (received === '') reject(error);
+    });
     socket.on('close', () => {
       const [head = '', ...rest] = received.split('\r\n\r\n');
       const [statusLine = '', ...lines] = head.split('\r\n');
