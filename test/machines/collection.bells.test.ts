@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { createdStates, endedStates, type Told } from '../support/collection.ts';
+import { startMs } from '../support/models.ts';
+
+const second = 1_000;
+
+const bells: Told[] = [{ type: 'rail.noticed' }, { type: 'operator.asked', reason: 'the customer is here' }];
+/** Answers after which the collection is where it was. */
+const undecided: Told[] = [
+  { type: 'ask.undecided', answer: 'pending' },
+  { type: 'ask.undecided', answer: 'unknown' },
+  { type: 'ask.notFound', askedAt: startMs },
+];
+const negative: Told[] = [
+  { type: 'ask.failed', code: 'declined' },
+  { type: 'ask.expired' },
+  { type: 'ask.reversed' },
+];
+
+describe('collection: the doorbell', () => {
+  for (const [state, reach] of Object.entries({ ...createdStates, ...endedStates })) {
+    describe(state, () => {
+      for (const bell of bells) {
+        it(`${bell.type} asks now and moves nothing`, () => {
+          const collection = reach().wait(6 * second);
+          const [before, { timers }] = [collection.state, collection];
+          collection.send(bell);
+          expect(collection.asked).to.deep.equal(['askRail']);
+          expect(collection.context.askedAt).to.equal(collection.now);
+          expect([collection.state, collection.timers]).to.deep.equal([before, timers]);
+        });
+
+        it(`${bell.type} while an ask is open is remembered, and is one ask however often it rings`, () => {
+          const collection = reach()
+            .wait(6 * second)
+            .send(bell);
+          for (let ring = 0; ring < 3; ring += 1) expect(collection.send(bell).asked).to.deep.equal([]);
+          collection.send({ type: 'ask.undecided', answer: 'unknown' });
+          expect(collection.asked).to.deep.equal(['askRail']);
+          collection.send({ type: 'ask.undecided', answer: 'unknown' });
+          expect(collection.asked).to.deep.equal([]);
+        });
+      }
+
+      it('an ask within five seconds of the last starts when they are over', () => {
+        const collection = reach()
+          .wait(6 * second)
+          .send({ type: 'rail.noticed' });
+        const first = collection.context.askedAt;
+        collection.wait(second).send({ type: 'ask.undecided', answer: 'pending' });
+        collection.wait(second).send({ type: 'rail.noticed' });
+        expect(collection.asked).to.deep.equal(['askRail']);
+        expect(collection.context.askedAt).to.equal(first + 5 * second);
+      });
+
+      const isCreated = state.startsWith('created');
+      const isLate = state.includes('latePaid');
+      const answers = [...undecided, ...(isLate ? [] : negative)];
+      for (const answer of answers) {
+        it(`a bell outlives the answer ${JSON.stringify(answer)}`, () => {
+          const collection = reach()
+            .wait(6 * second)
+            .send({ type: 'rail.noticed' });
+          collection.send({ type: 'rail.noticed' }).wait(second).send(answer);
+          expect(collection.asked).to.include('askRail');
+          expect(collection.context).to.include({ askOpen: true, bell: false });
+        });
+      }
+
+      if (isCreated) {
+        it('a bell is forgotten once the money is there', () => {
+          const collection = reach()
+            .wait(6 * second)
+            .send({ type: 'rail.noticed' });
+          collection.send({ type: 'rail.noticed' }).send({ type: 'ask.succeeded', receipt: 'R' });
+          expect(collection.asked).not.to.include('askRail');
+          expect(collection.context).to.include({ askOpen: false, bell: false });
+        });
+      }
+    });
+  }
+
+  it('has nobody behind it once the collection succeeded', () => {
+    const collection = createdStates['created.awaitingApproval']!().send({ type: 'push.succeeded' });
+    for (const bell of bells) expect(collection.send(bell).isTaken, bell.type).to.equal(false);
+  });
+});
