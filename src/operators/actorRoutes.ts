@@ -1,7 +1,14 @@
 import { Type } from 'typebox';
-import { type ActorDoc, type Actors, acceptedEvents, type StepLine } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, acceptedEvents, type StepLine, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { failureCodes } from '../collections/schema.ts';
+import {
+  actionNotAllowed,
+  type Endpoint,
+  type Fault,
+  forOperators,
+  type OperatorPrincipal,
+} from '../http/http.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
@@ -122,6 +129,31 @@ export function showHistory({ actors, reader }: ActorAdminDeps): Endpoint<Operat
   });
 }
 
+/** What an operator says of a payment must be whole: a chart that hears no outcome would choose one. */
+function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
+  const faults: Fault[] = [];
+  const isVerdict = body.type === 'operator.resolved';
+  if (isVerdict && body.outcome === undefined) {
+    const message = 'outcome is required with operator.resolved: succeeded, failed or expired.';
+    faults.push({ param: 'outcome', code: 'parameter_missing', message });
+  }
+  if (!isVerdict && body.outcome !== undefined) {
+    faults.push({
+      param: 'outcome',
+      code: 'parameter_unknown',
+      message: 'outcome goes with operator.resolved.',
+    });
+  }
+  for (const [param, outcome] of [
+    ['failureCode', 'failed'],
+    ['receipt', 'succeeded'],
+  ] as const) {
+    if (body[param] === undefined || body.outcome === outcome) continue;
+    faults.push({ param, code: 'parameter_unknown', message: `${param} goes with the outcome ${outcome}.` });
+  }
+  return faults;
+}
+
 export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
@@ -129,6 +161,7 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
       'Send an operator’s event',
       200,
       'With `dry_run` nothing changes; 409 when the chart refuses.',
+      ['action_not_allowed'],
     ),
     params: ActorId,
     body: Type.Object(
@@ -137,34 +170,33 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
         reason: Reason,
         dry_run: Type.Optional(Type.Boolean()),
         outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
-        failureCode: Type.Optional(Type.String({ maxLength: 64 })),
-        receipt: Type.Optional(Type.String({ maxLength: 64 })),
+        failureCode: Type.Optional(Type.Enum([...failureCodes])),
+        receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
       },
       { title: 'OperatorEvent', additionalProperties: false },
     ),
+    check: verdictFaults,
     handler: async ({ principal, params, body, requestId }) => {
       const ref = refOf(params.id);
       const { dry_run: isDryRun, ...told } = body;
       const at = clock.now();
-      await found(actors.read(ref));
+      const doc = await found(actors.read(ref));
+      if (doc.quarantined) throw actionNotAllowed(`${ref.id} is quarantined: ${doc.quarantined.why}.`);
       const event = { ...told, at };
       const outlook = await actors.dryRun(ref, event);
       if (!outlook.accepted) throw actionNotAllowed(`${body.type} is not accepted in ${outlook.from}.`);
       if (isDryRun) return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook } };
-      const result = await actors.send(ref, event, {
+      const { name: by } = principal;
+      const { type: action, reason } = body;
+      const before = { state: outlook.from };
+      const sending = actors.send(ref, event, {
         stepId: requestId,
-        cause: { kind: 'operator', id: principal.name },
-        writes: [
-          auditLine({
-            at,
-            by: principal.name,
-            action: body.type,
-            target: ref.id,
-            reason: body.reason,
-            requestId,
-            before: { state: outlook.from },
-          }),
-        ],
+        cause: { kind: 'operator', id: by },
+        writes: [auditLine({ at, by, action, target: ref.id, reason, requestId, before })],
+      });
+      const result = await sending.catch((error) => {
+        if (!(error instanceof StepRefused)) throw error;
+        throw actionNotAllowed(`The books do not allow ${action} now.`);
       });
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`${body.type} is not accepted in ${result.doc.state}.`);

@@ -14,9 +14,9 @@ import {
   attemptsSpec,
   type DeliveryDoc,
   deliveriesSpec,
-  type EndpointDoc,
   type Webhooks,
 } from '../webhooks/webhooks.ts';
+import { standing } from './endpointRoutes.ts';
 import { auditLine } from './operators.ts';
 import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
 
@@ -130,7 +130,9 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoin
 
 export function resendDelivery({ actors, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('resendDelivery', 'Send a delivery once more', 200),
+    operation: operation('resendDelivery', 'Send a delivery once more', 200, undefined, [
+      'action_not_allowed',
+    ]),
     params: idParam('dlv'),
     body: bodyOf('Resend', { reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
@@ -239,16 +241,16 @@ export function showReplay({ actors }: DeliveryAdminDeps): Endpoint<OperatorPrin
 /** A sample event to this one endpoint, signed and retried like any other; no payment stands behind it. */
 export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('testEndpoint', 'Send a test event to an endpoint', 202),
+    operation: operation('testEndpoint', 'Send a test event to an endpoint', 202, undefined, [
+      'action_not_allowed',
+    ]),
     params: idParam('we'),
     body: bodyOf('TestEvent', {
       type: Type.Optional(Type.Enum([...eventTypes])),
       reason: Type.Optional(Reason),
     }),
     handler: async ({ principal, params, body, requestId }) => {
-      const endpoint = (await found(
-        actors.read({ machine: 'endpoint', id: params.id as string }),
-      )) as EndpointDoc;
+      const endpoint = await standing(actors, params.id as string);
       const at = clock.now();
       const by = principal.name;
       const { _id: endpointId, merchantId, mode } = endpoint;

@@ -89,6 +89,7 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
       'Register a webhook endpoint',
       201,
       'The signing secret is shown once.',
+      ['action_not_allowed'],
     ),
     params: idParam('mer'),
     body: bodyOf('NewEndpoint', {
@@ -162,7 +163,9 @@ export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPr
 /** Changes what is set, not how the endpoint fares: that is the chart's. */
 export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('updateEndpoint', 'Change an endpoint', 200, 'Only the named fields change.'),
+    operation: operation('updateEndpoint', 'Change an endpoint', 200, 'Only the named fields change.', [
+      'action_not_allowed',
+    ]),
     params: idParam('we'),
     body: bodyOf('EndpointChanges', {
       url: Type.Optional(Url),
@@ -172,7 +175,7 @@ export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): En
     }),
     handler: async ({ principal, params, body, requestId }) => {
       const id = params.id as string;
-      const current = (await found(actors.read({ machine: 'endpoint', id }))) as EndpointDoc;
+      const current = await standing(actors, id);
       if (body.url !== undefined) await checkAddress(body.url, current.mode, config);
       const { reason } = body;
       const change = {
@@ -204,6 +207,7 @@ export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): En
       'Replace an endpoint’s signing secret',
       201,
       'The secret is shown once.',
+      ['action_not_allowed'],
     ),
     params: idParam('we'),
     body: bodyOf('SecretRotation', {
@@ -214,7 +218,7 @@ export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): En
     }),
     handler: async ({ principal, params, body, requestId }) => {
       const id = params.id as string;
-      await found(actors.read({ machine: 'endpoint', id }));
+      await standing(actors, id);
       const { reason } = body;
       const { secret, stored } = webhooks.newSecret(id);
       const overlapMs = (body.overlap_seconds ?? limits.secretOverlapMs / 1000) * 1000;
@@ -231,6 +235,13 @@ export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): En
       return { status: 201, body: { ...presentEndpoint(doc), secret } };
     },
   });
+}
+
+/** An endpoint that is there: one that was deleted can be looked at, but nothing is done to it any more. */
+export async function standing(actors: Actors, id: string): Promise<EndpointDoc> {
+  const doc = (await found(actors.read({ machine: 'endpoint', id }))) as EndpointDoc;
+  if (doc.state === 'deleted') throw actionNotAllowed('This endpoint is deleted; register a new one.');
+  return doc;
 }
 
 /** Sends an operator's event to an endpoint, with room data and the audit line in the same commit. */
@@ -263,7 +274,9 @@ export function commandEndpoint(
   const verb = { enabled: 'Enable', disabled: 'Disable', deleted: 'Delete' }[command];
   const isDelete = command === 'deleted';
   return forOperators({
-    operation: operation(`${verb.toLowerCase()}Endpoint`, `${verb} an endpoint`, 200),
+    operation: operation(`${verb.toLowerCase()}Endpoint`, `${verb} an endpoint`, 200, undefined, [
+      'action_not_allowed',
+    ]),
     params: idParam('we'),
     ...(isDelete
       ? { query: Type.Object({ reason: Type.Optional(Reason) }, { additionalProperties: false }) }
@@ -272,7 +285,8 @@ export function commandEndpoint(
       const id = params.id as string;
       const given = (body ?? query) as { reason?: string };
       const reason = given.reason ?? command;
-      await found(actors.read({ machine: 'endpoint', id }));
+      // Deleting what is deleted is no fault; whoever enables it would be told a lie.
+      await (isDelete ? found(actors.read({ machine: 'endpoint', id })) : standing(actors, id));
       const at = clock.now();
       const result = await actors.send(
         { machine: 'endpoint', id },

@@ -4,7 +4,9 @@ import type { Clock } from '../clock.ts';
 import {
   actionNotAllowed,
   type Endpoint,
+  type ErrorCode,
   forOperators,
+  type Operation,
   type OperatorPrincipal,
   resourceNotFound,
 } from '../http/http.ts';
@@ -48,13 +50,20 @@ export function bodyOf<Fields extends TProperties>(title: string, fields: Fields
   return Type.Object(fields, { title, additionalProperties: false });
 }
 
-/** The documentation of an operators' route. */
-export function operation(id: string, summary: string, status: number, description = summary) {
+/** The documentation of an operators' route. `errors`: codes beyond those of every route of its kind. */
+export function operation(
+  id: string,
+  summary: string,
+  status: number,
+  description = summary,
+  errors: readonly ErrorCode[] = [],
+): Operation {
   return {
     id,
     summary,
     description,
     tag: 'Operators',
+    errors,
     answers: { [status]: { description: 'Done.', schema: Type.Object({}, { additionalProperties: true }) } },
   };
 }
@@ -292,6 +301,7 @@ export function rotateApiKey({
       'Replace a key',
       201,
       'A new key; the old one lives on for the overlap.',
+      ['action_not_allowed'],
     ),
     params: idParam('key'),
     body: bodyOf('KeyRotation', {
