@@ -75,13 +75,9 @@ describe('GET /v1/balance', () => {
   });
 
   it('reserves a late payment, disjoint from pending, until an operator accepts it', async () => {
-    const merchant = await test.merchant();
-    const { json } = await merchant.create({ phone: '255700000022' });
-    expect((await merchant.final(json.id)).status).to.equal('expired');
-    expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 0, reserved: 0 });
-    await until(async () => (await balanceOf(merchant)).reserved > 0);
+    const { merchant, id } = await test.latePayment();
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 0, reserved: 4_900 });
-    const accepted = await test.call('POST', `/admin/actors/${json.id}/events`, {
+    const accepted = await test.call('POST', `/admin/actors/${id}/events`, {
       body: { type: 'operator.acceptedLate', reason: 'the customer came back' },
     });
     expect(accepted.status, accepted.text).to.equal(200);
@@ -89,16 +85,14 @@ describe('GET /v1/balance', () => {
   });
 
   it('no longer holds a late payment that was returned', async () => {
-    const merchant = await test.merchant();
-    const { json } = await merchant.create({ phone: '255700000022' });
-    await until(async () => (await balanceOf(merchant)).reserved === 4_900);
-    const returned = await test.call('POST', `/admin/actors/${json.id}/events`, {
+    const { merchant, id } = await test.latePayment();
+    const returned = await test.call('POST', `/admin/actors/${id}/events`, {
       body: { type: 'operator.returnedLate', reason: 'the shop is closed' },
     });
     expect(returned.status, returned.text).to.equal(200);
     await until(async () => (await balanceOf(merchant)).reserved === 0);
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 0, reserved: 0 });
-    const { json: after } = await merchant.get(`/v1/collections/${json.id}`);
+    const { json: after } = await merchant.get(`/v1/collections/${id}`);
     expect(after.status).to.equal('expired');
     expect(after).to.not.have.property('late');
   });

@@ -30,6 +30,14 @@ export interface TestService {
   raw(method: string, path: string, options?: Call): Promise<Reply>;
   /** A new merchant with a test key. */
   merchant(settings?: Record<string, unknown>): Promise<TestMerchant>;
+  /**
+   * A payment that arrived after its collection had expired, held, of a new merchant; `prepare` comes before it is
+   * created. The network's customer pays 30 s ÷ speed after the prompt ran out: where the machine was so busy that
+   * nobody asked the network in between, the payment is on time, and another one is made.
+   */
+  latePayment(
+    prepare?: (merchant: TestMerchant) => Promise<unknown>,
+  ): Promise<{ merchant: TestMerchant; id: string }>;
   /** A further key of a merchant: `{ id, secret, … }`. */
   issueKey(merchantId: string, mode: 'test' | 'live'): Promise<{ id: string; secret: string }>;
   /** Registers a webhook endpoint: `{ id, secret, … }`. */
@@ -123,6 +131,11 @@ export async function startTestService(
     return answer.json;
   };
   const issueKey: TestService['issueKey'] = (id, mode) => made(`/admin/merchants/${id}/keys`, { mode });
+  const actor: TestService['actor'] = (id) => read(`/admin/actors/${id}`);
+  const merchant: TestService['merchant'] = async (settings = {}) => {
+    const { id } = await made('/admin/merchants', { name: 'Acme', ...settings });
+    return merchantOf(call, id, (await issueKey(id, 'test')).secret);
+  };
   return {
     service,
     config,
@@ -136,13 +149,21 @@ export async function startTestService(
       checkResponse(method, path, reply.status, reply.headers, reply.text);
       return reply;
     },
-    merchant: async (settings = {}) => {
-      const { id } = await made('/admin/merchants', { name: 'Acme', ...settings });
-      return merchantOf(call, id, (await issueKey(id, 'test')).secret);
+    merchant,
+    latePayment: async (prepare) => {
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        const payee = await merchant();
+        await prepare?.(payee);
+        const { json } = await payee.create({ phone: '255700000022' });
+        if ((await payee.final(json.id)).status !== 'expired') continue;
+        await until(async () => (await actor(json.id)).state === 'expired.latePaid.held');
+        return { merchant: payee, id: json.id };
+      }
+      throw new Error('the machine is too busy for a late payment');
     },
     issueKey,
     endpoint: (id, url, more) => made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, ...more }),
-    actor: (id) => read(`/admin/actors/${id}`),
+    actor,
     history: async (id) => (await read(`/admin/actors/${id}/history`)).data,
     sweep: async () => {
       // A round may be under way that began before the clock was moved.
