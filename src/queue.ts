@@ -22,9 +22,12 @@ const workerDefaults = {
   maxStalledCount: 1_000_000,
   lockDuration: 30_000,
   drainDelay: 30,
+  runRetryDelay: 1_000,
 } satisfies Partial<WorkerOptions>;
 
 export const jobDefaults: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
+
+const closeWithinMs = 2_000;
 
 export interface NewJob {
   id: string;
@@ -82,6 +85,8 @@ export class Queues {
       queue = new Queue(name, { connection: this.redis, prefix: this.#prefix, skipMetasUpdate: true });
       queue.on('error', (error) => this.#log.debug({ queue: name, error: error.message }, 'queue'));
       this.#queues.set(name, queue);
+      // One whose first look at Redis failed would fail for ever: the next who asks gets a new one.
+      queue.waitUntilReady().catch(() => this.#queues.delete(name));
     }
     return queue;
   }
@@ -108,9 +113,12 @@ export class Queues {
     await Promise.race([all, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())]);
   }
 
+  /** BullMQ's own closing waits for ever when Redis is away; nothing is lost by not waiting. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#workers.map((worker) => worker.close(true)));
-    await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()));
+    const workers = this.#workers.map((worker) => worker.close(true));
+    const queues = [...this.#queues.values()].map((queue) => queue.close());
+    const patience = new Promise((resolve) => setTimeout(resolve, closeWithinMs).unref());
+    await Promise.race([Promise.allSettled([...workers, ...queues]), patience]);
     this.redis.disconnect();
     this.#shared.disconnect();
   }

@@ -52,8 +52,9 @@ export class Lease {
     return undefined;
   }
 
-  /** Gives up everything this owner holds. */
-  async release(): Promise<void> {
-    await this.#db.collection<LeaseDoc>(leasesSpec.name).deleteMany({ owner: this.#owner });
+  /** Gives up the lease `name`, or everything that this owner holds. */
+  async release(name?: string): Promise<void> {
+    const filter = { owner: this.#owner, ...(name === undefined ? {} : { _id: name }) };
+    await this.#db.collection<LeaseDoc>(leasesSpec.name).deleteMany(filter);
   }
 }

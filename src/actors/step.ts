@@ -86,6 +86,8 @@ export function migrated(definition: MachineDefinition, stored: ActorDoc): Actor
     }
   }
   if (doc.machineVersion !== current || !isWhole(doc)) throw new Poison(`${_id} is not a whole document`);
+  const strange = doc.calls.find(({ type }) => !definition.calls[type]);
+  if (strange) throw new Poison(`${_id} waits for ${strange.type}, which nobody can make`);
   if (doc !== stored) lifted.set(doc, stored);
   return doc;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
-import type { ActorDoc } from './document.ts';
+import { type ActorDoc, NewerDocument } from './document.ts';
 import type { Handover } from './handover.ts';
 import type { Lease } from './lease.ts';
 import type { ActorWorkers } from './work.ts';
@@ -25,8 +25,11 @@ interface SweeperOptions {
   chores?: readonly { name: string; everyMs: number; run(): Promise<void> }[];
 }
 
+const leaseName = 'sweeper';
 /** How many late actors one process attends to at once. */
 const lateAtOnce = 32;
+/** A call that still waits in a queue is not added again in every round. */
+const askAgainMs = 30_000;
 
 /**
  * The safety net under Redis. Each round it hands over what comes near, attends to what is late, and when
@@ -36,6 +39,9 @@ export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #markKey: string;
   readonly #lastRun = new Map<string, number>();
+  readonly #chores = new Map<string, Promise<void>>();
+  /** When the sweep last handed over a late call. */
+  readonly #asked = new Map<string, number>();
   #sweptUntil = 0;
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
@@ -56,12 +62,19 @@ export class Sweeper {
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer) clearTimeout(this.#timer);
-    await this.#round;
-    await this.#options.lease.release().catch(() => undefined);
+    await this.#round?.catch(() => undefined);
+    await Promise.all(this.#chores.values());
+    await this.#options.lease.release(leaseName).catch(() => undefined);
   }
 
-  /** One round now; rounds never overlap in one process. */
-  sweep(): Promise<void> {
+  /** One round now, and the chores it begins. */
+  async sweep(): Promise<void> {
+    await this.#oneRound();
+    await Promise.all(this.#chores.values());
+  }
+
+  /** Rounds never overlap in one process. */
+  #oneRound(): Promise<void> {
     this.#round ??= this.#sweep().finally(() => {
       this.#round = undefined;
     });
@@ -71,35 +84,41 @@ export class Sweeper {
   #again(delayMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      this.sweep()
+      this.#oneRound()
         .catch((error) => this.#options.log.warn({ error: String(error) }, 'sweep failed, next round soon'))
         .finally(() => this.#again(this.#options.intervalMs));
     }, delayMs);
   }
 
   async #sweep(): Promise<void> {
-    const { lease, clock, intervalMs, horizonMs, actors } = this.#options;
-    this.report.leader = await lease.hold('sweeper');
+    const { lease, clock, intervalMs, horizonMs, actors, queues, handover } = this.#options;
+    this.report.leader = await lease.hold(leaseName);
     if (!this.report.leader) {
       this.#sweptUntil = 0; // a later turn as leader begins with everything
       return;
     }
     const now = clock.now();
-    if (await this.#wasWiped()) this.#sweptUntil = 0;
+    if (await this.#hasForgotten()) {
+      this.#sweptUntil = 0;
+      this.#asked.clear();
+    }
+    for (const [call, at] of this.#asked) if (now - at >= askAgainMs) this.#asked.delete(call);
     const until = now + horizonMs;
     // Overlap by a round: a timer that was armed while the last round ran is seen twice rather than not at all.
-    const from = this.#sweptUntil === 0 ? 0 : this.#sweptUntil - 2 * intervalMs;
+    const from = (this.#sweptUntil === 0 ? now : this.#sweptUntil) - 2 * intervalMs;
+    // Without Redis there is nothing to arm; whatever is late is attended to from here.
+    const canArm = queues.ready;
     let near = 0;
     let late = 0;
     this.report.latestMs = 0;
     for (const { name, plural } of actors.definitions) {
       late += await this.#late(name, plural, now - 2 * intervalMs);
-      near += await this.#near(name, plural, from === 0 ? now - 2 * intervalMs : from, until);
+      if (canArm) near += await this.#near(name, plural, from, until);
     }
-    this.#sweptUntil = until;
+    await handover.flush();
+    this.#sweptUntil = canArm ? until : 0;
     Object.assign(this.report, { at: now, near, late });
-    await this.#mark();
-    await this.#chores(now);
+    this.#startChores(now);
   }
 
   async #near(machine: string, plural: string, from: number, until: number): Promise<number> {
@@ -111,15 +130,28 @@ export class Sweeper {
         { sort: { dueAt: 1 }, batchSize: 500 },
       );
     let count = 0;
-    for await (const doc of cursor) {
-      handover.wake(machine, doc);
-      for (const call of doc.calls) {
-        if (call.dueAt.getTime() <= until && !call.startedAt) handover.call(machine, doc, call);
-      }
+    for await (const stored of cursor) {
+      if (this.#stopped) break;
       count += 1;
+      const doc = await this.#known(machine, stored);
+      if (!doc) continue;
+      handover.remind(machine, doc);
+      for (const call of doc.calls) if (!call.startedAt) handover.call(machine, doc, call);
       if (count % 500 === 0) await handover.flush();
     }
     return count;
+  }
+
+  /** A document that cannot be understood stops nobody else's; one of newer code is only passed on. */
+  async #known(machine: string, stored: ActorDoc): Promise<ActorDoc | undefined> {
+    const { actors, log } = this.#options;
+    try {
+      return await actors.understood(machine, stored);
+    } catch (error) {
+      if (error instanceof NewerDocument) return stored;
+      log.warn({ actor: stored._id, error: String(error) }, 'left out of the sweep');
+      return undefined;
+    }
   }
 
   /** Late: the queue did not do it, so this process does. */
@@ -130,12 +162,12 @@ export class Sweeper {
       .find({ dueAt: { $lte: new Date(before), $type: 'date' } }, { sort: { dueAt: 1 }, batchSize: 500 });
     let count = 0;
     const busy = new Set<Promise<void>>();
-    for await (const doc of cursor) {
+    for await (const stored of cursor) {
       if (this.#stopped) break;
       count += 1;
-      this.report.latestMs = Math.max(this.report.latestMs, clock.now() - doc.dueAt!.getTime());
-      const work = this.#attend(machine, doc, before)
-        .catch((error) => log.warn({ actor: doc._id, error: String(error) }, 'late actor not attended to'))
+      this.report.latestMs = Math.max(this.report.latestMs, clock.now() - stored.dueAt!.getTime());
+      const work = this.#attend(machine, stored, before)
+        .catch((error) => log.warn({ actor: stored._id, error: String(error) }, 'late actor not attended to'))
         .then(() => {
           busy.delete(work);
         });
@@ -146,40 +178,50 @@ export class Sweeper {
     return count;
   }
 
-  async #attend(machine: string, doc: ActorDoc, before: number): Promise<void> {
-    const { workers } = this.#options;
-    for (const call of doc.calls) {
-      if (call.dueAt.getTime() <= before) await workers.overdue(machine, doc, call);
+  async #attend(machine: string, stored: ActorDoc, before: number): Promise<void> {
+    const { workers, handover, queues, clock } = this.#options;
+    const doc = await this.#known(machine, stored);
+    if (!doc) return;
+    try {
+      for (const call of doc.calls) {
+        if (call.dueAt.getTime() > before) continue;
+        const isQueued = queues.ready && !call.startedAt;
+        if (isQueued && this.#asked.has(call.id)) continue;
+        if (isQueued) this.#asked.set(call.id, clock.now());
+        await workers.overdue(machine, doc, call);
+      }
+      if (doc.timers.some((timer) => timer.dueAt.getTime() <= before)) await workers.wake(machine, doc._id);
+    } catch (error) {
+      if (!(error instanceof NewerDocument)) throw error;
+      handover.remind(machine, doc);
     }
-    if (doc.timers.some((timer) => timer.dueAt.getTime() <= before)) await workers.wake(machine, doc._id);
   }
 
-  /** Redis forgot us (emptied, replaced) when the mark of the last round is gone. */
-  async #wasWiped(): Promise<boolean> {
+  /**
+   * Whether Redis has none of what was armed: it was emptied or replaced (our mark is gone), or this process
+   * has armed nothing yet. The mark is set before the arming, so that one lost in the middle is noticed too.
+   */
+  async #hasForgotten(): Promise<boolean> {
     const { queues, log } = this.#options;
-    if (!queues.ready || this.#sweptUntil === 0) return true;
+    if (!queues.ready) return true;
     try {
-      const wiped = (await queues.redis.exists(this.#markKey)) === 0;
-      if (wiped) log.warn('Redis was emptied: arming everything again');
-      return wiped;
+      const isNew = (await queues.redis.set(this.#markKey, randomUUID(), 'NX')) === 'OK';
+      if (isNew && this.#sweptUntil > 0) log.warn('Redis was emptied: arming everything again');
+      return isNew || this.#sweptUntil === 0;
     } catch {
       return true;
     }
   }
 
-  async #mark(): Promise<void> {
-    const { queues, handover } = this.#options;
-    await handover.flush();
-    if (queues.ready) await queues.redis.set(this.#markKey, randomUUID()).catch(() => undefined);
-  }
-
-  async #chores(now: number): Promise<void> {
+  /** Chores run beside the rounds: however long one takes, nobody's timer waits for it. */
+  #startChores(now: number): void {
     for (const { name, everyMs, run } of this.#options.chores ?? []) {
-      if (now - (this.#lastRun.get(name) ?? 0) < everyMs) continue;
+      if (this.#chores.has(name) || now - (this.#lastRun.get(name) ?? 0) < everyMs) continue;
       this.#lastRun.set(name, now);
-      await run().catch((error) =>
-        this.#options.log.warn({ chore: name, error: String(error) }, 'chore failed'),
-      );
+      const done = run()
+        .catch((error) => this.#options.log.warn({ chore: name, error: String(error) }, 'chore failed'))
+        .finally(() => this.#chores.delete(name));
+      this.#chores.set(name, done);
     }
   }
 }

@@ -1,18 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
+import { isOutage } from './commit.ts';
 import {
   type ActorDoc,
   ActorMissing,
   type Call,
+  type CallAnswer,
   type CallEffect,
   type CallPostponed,
   NewerDocument,
   Poison,
 } from './document.ts';
-import { callQueue, type Handover, wakeQueue } from './handover.ts';
+import { callQueue, type Handover, nextTimer, wakeId, wakeQueue } from './handover.ts';
 
 interface JobData {
   machine: string;
@@ -31,6 +34,10 @@ interface WorkersOptions {
 
 /** Early by less than this is on time: clocks of processes differ a little. */
 const earlyMs = 20;
+/** A job about a document of newer code is put back for this long, until a newer worker takes it. */
+const newerMs = 2_000;
+/** Pause between attempts to tell an answer while MongoDB is away. */
+const answerPauseMs = 500;
 
 /** Runs what BullMQ wakes us up for. Every decision is taken on the actor's document, never on the job. */
 export class ActorWorkers {
@@ -44,7 +51,7 @@ export class ActorWorkers {
   /** Starts a worker for the timers and one for every kind (and lane) of call. */
   start(): void {
     const { actors, queues } = this.#options;
-    queues.work(wakeQueue, this.#options.wakeConcurrency ?? 50, (job) => this.#wakeJob(job));
+    queues.work(wakeQueue, this.#options.wakeConcurrency ?? 50, (job, token) => this.#wakeJob(job, token));
     for (const definition of actors.definitions) {
       for (const [type, effect] of Object.entries(definition.calls)) {
         const lanes = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
@@ -63,27 +70,28 @@ export class ActorWorkers {
     this.#stopping.abort();
   }
 
-  /** Fires whatever timers of an actor are due by its document, earliest first. */
-  async wake(machine: string, id: string): Promise<void> {
+  /**
+   * Fires whatever timers of an actor are due by its document, earliest first. Returns the actor when it came
+   * too early: it has timers, but none of them is due.
+   */
+  async wake(machine: string, id: string): Promise<ActorDoc | undefined> {
     const { actors, clock } = this.#options;
     for (let fired = 0; fired < 50; fired += 1) {
       const doc = await actors.read({ machine, id });
-      if (!doc || doc.quarantined) return;
+      if (!doc || doc.quarantined || doc.timers.length === 0) return undefined;
       const now = clock.now();
-      const due = doc.timers
-        .filter((timer) => timer.dueAt.getTime() <= now + earlyMs)
-        .sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime())[0];
-      if (!due) {
-        if (fired === 0) this.#options.handover.wake(machine, doc);
-        return;
-      }
+      const dueAt = nextTimer(doc.timers);
+      if (dueAt > now + earlyMs) return fired === 0 ? doc : undefined;
+      const due = doc.timers.find((timer) => timer.dueAt.getTime() === dueAt)!;
       const stepId = `${id}.${due.armedSeq}.${due.id}`;
       await actors.send(
         { machine, id },
-        { type: due.event, at: now },
+        // Never before its time, however little: guards compare.
+        { type: due.event, at: Math.max(now, dueAt) },
         { stepId, cause: { kind: 'timer', id: due.id }, fires: { id: due.id, armedSeq: due.armedSeq } },
       );
     }
+    return undefined;
   }
 
   /** Makes a call if its document still has it and answers it to the actor; or hears that it has to wait. */
@@ -104,20 +112,60 @@ export class ActorWorkers {
       await this.#lost(machine, id, callId, effect);
       return undefined;
     }
-    const at = clock.now();
-    const answer = await effect.run({ doc, call, at, earlierStarts, lane, signal: this.#stopping.signal });
-    if ('postponeMs' in answer) return { postponed: answer, doc, call };
-    await actors.send(
-      { machine, id },
-      { ...answer.event, at: clock.now() },
-      {
-        stepId: callId,
-        cause: { kind: 'call', id: callId },
-        answers: { callId, factual: effect.factual ?? false },
-        ...(answer.writes ? { writes: answer.writes } : {}),
-      },
-    );
-    return undefined;
+    const view = { doc, call, at: clock.now(), earlierStarts, lane, signal: this.#stopping.signal };
+    const making = effect.run(view).then(async (answer) => {
+      if ('postponeMs' in answer) return { postponed: answer, doc, call };
+      await this.#answer(machine, id, callId, effect, answer);
+      return undefined;
+    });
+    return this.#withPatience(making, callId, effect);
+  }
+
+  /** One that hangs gives its place free once the sweep may have it made again; a late answer is still told. */
+  async #withPatience<T>(making: Promise<T>, callId: string, effect: CallEffect): Promise<T | undefined> {
+    const { log } = this.#options;
+    const inTime = new AbortController();
+    const over = sleep(effect.patienceMs, 'over' as const, { signal: inTime.signal, ref: false });
+    try {
+      const first = await Promise.race([making, over.catch(() => 'over' as const)]);
+      if (first !== 'over') return first;
+      log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
+      making.catch((error) => log.warn({ call: callId, error: String(error) }, 'late answer not told'));
+      return undefined;
+    } finally {
+      inTime.abort();
+    }
+  }
+
+  /** Tells the answer, also through an outage of MongoDB: it may be the only one there is. */
+  async #answer(
+    machine: string,
+    id: string,
+    callId: string,
+    effect: CallEffect,
+    { event, writes }: CallAnswer,
+  ): Promise<void> {
+    const { actors, clock } = this.#options;
+    const giveUpAt = clock.now() + effect.patienceMs;
+    for (let again = false; ; again = true) {
+      try {
+        await actors.send(
+          { machine, id },
+          { ...event, at: clock.now() },
+          {
+            stepId: callId,
+            cause: { kind: 'call', id: callId },
+            answers: { callId, factual: effect.factual ?? false },
+            again,
+            ...(writes ? { writes } : {}),
+          },
+        );
+        return;
+      } catch (error) {
+        if (!isOutage(error) || this.#stopping.signal.aborted || clock.now() >= giveUpAt) throw error;
+        await sleep(answerPauseMs);
+      }
+    }
   }
 
   /** A claimed call that nobody answered: what became of it is unknown, and it is never made again. */
@@ -135,21 +183,29 @@ export class ActorWorkers {
 
   /** An unanswered call whose time is over: given up if it is made at most once, else made again. */
   async overdue(machine: string, doc: ActorDoc, call: Call): Promise<void> {
-    const effect = this.#options.actors.definition(machine).calls[call.type];
-    if (!effect) return;
-    if (effect.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect);
-    else if (this.#options.queues.ready) this.#options.handover.call(machine, doc, call);
+    const { actors, queues, handover } = this.#options;
+    const effect = actors.definition(machine).calls[call.type];
+    if (effect?.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect);
+    else if (effect && queues.ready) handover.call(machine, doc, call);
     else await this.make(machine, doc._id, call.id, 0);
   }
 
-  async #wakeJob(job: Job): Promise<void> {
+  async #wakeJob(job: Job, token: string): Promise<void> {
     const { machine, actor } = job.data as JobData;
-    await this.#tolerate(job, () => this.wake(machine, actor));
+    const { handover, clock } = this.#options;
+    await this.#tolerate(job, token, async () => {
+      const early = await this.wake(machine, actor);
+      if (!early) return;
+      // The job for that very moment cannot be added while it is in hand, so it goes back; others are leftovers.
+      const dueAt = nextTimer(early.timers);
+      if (job.id === wakeId(actor, dueAt)) await putBack(job, token, dueAt - clock.now());
+      handover.remind(machine, early);
+    });
   }
 
   async #callJob(job: Job, token: string, lane?: string): Promise<void> {
     const { machine, actor, call } = job.data as JobData;
-    await this.#tolerate(job, async () => {
+    await this.#tolerate(job, token, async () => {
       await this.#waitForItsTime(job, token);
       const stalled = Math.max(0, job.stalledCounter ?? 0);
       const waits = await this.make(machine, actor, call!, stalled, lane);
@@ -159,8 +215,7 @@ export class ActorWorkers {
         this.#options.handover.call(machine, waits.doc, waits.call, postponed.lane);
         return;
       }
-      await job.moveToDelayed(Date.now() + postponed.postponeMs, token);
-      throw new DelayedError();
+      await putBack(job, token, postponed.postponeMs);
     });
   }
 
@@ -172,24 +227,27 @@ export class ActorWorkers {
     const notBefore = doc?.calls.find(({ id }) => id === call)?.notBefore.getTime();
     const now = this.#options.clock.now();
     if (notBefore === undefined || notBefore <= now + earlyMs) return;
-    await job.moveToDelayed(Date.now() + (notBefore - now), token);
-    throw new DelayedError();
+    await putBack(job, token, notBefore - now);
   }
 
   /** A fault of one actor or of MongoDB is logged; the document still says what is due, and the sweep asks again. */
-  async #tolerate(job: Job, work: () => Promise<void>): Promise<void> {
+  async #tolerate(job: Job, token: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       if (error instanceof DelayedError) throw error;
-      const level =
-        error instanceof ActorMissing || error instanceof NewerDocument || error instanceof Poison
-          ? 'info'
-          : 'warn';
+      if (error instanceof NewerDocument) await putBack(job, token, newerMs);
+      const level = error instanceof ActorMissing || error instanceof Poison ? 'info' : 'warn';
       this.#options.log[level](
         { job: job.id, queue: job.queueName, error: String(error) },
         'left to the sweep',
       );
     }
   }
+}
+
+/** Back into the queue for a while, by the worker's own clock, by which BullMQ judges delays. Never returns. */
+async function putBack(job: Job, token: string, afterMs: number): Promise<never> {
+  await job.moveToDelayed(Date.now() + Math.max(1, Math.ceil(afterMs)), token);
+  throw new DelayedError();
 }
