@@ -66,7 +66,143 @@ async function creates(stage: Stage): Promise<void> {
   await stage.end(theirs.child);
 }
 
-const parts: Record<string, (stage: Stage) => Promise<void>> = { creates };
+/** How many documents of a collection had the field set within the window. */
+async function ended(stage: Stage, database: string, collection: string, filter: object): Promise<number> {
+  return stage.client.db(database).collection(collection).countDocuments(filter);
+}
+
+/**
+ * Whole lifecycles per second: a fixed number of creates as fast as they go, until the last one is paid (status,
+ * entry, balance, event). Ours also pushes, is called back and asks, which the straightforward way leaves out.
+ */
+async function lifecycles(stage: Stage): Promise<void> {
+  const count = Number(process.env.BENCH_COUNT ?? 4_000);
+  print(`\nWhole lifecycles (create → paid), ${count} each, one process with its worker:`);
+  const run = async (file: string, database: string, collection: string, filter: object): Promise<number> => {
+    const { child, hello } = await stage.start<Hello>(file, database, { BENCH_ROLE: 'all' });
+    const startedAt = performance.now();
+    const plan = createPlan(hello, `l${database}-`, { warmupMs: 0, durationMs: 300_000, count });
+    const load = await stage.load(plan);
+    let done = 0;
+    while (done < load.requests && performance.now() - startedAt < 300_000) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      done = await ended(stage, database, collection, filter);
+    }
+    const perSecond = Math.round(done / ((performance.now() - startedAt) / 1000));
+    print(
+      `  ${file.padEnd(34)} ${String(perSecond).padStart(7)}/s   creates ${load.perSecond}/s p99 ${load.p99Ms} ms`,
+    );
+    await stage.end(child);
+    return perSecond;
+  };
+  const our: number[] = [];
+  const their: number[] = [];
+  for (let round = 0; round < Math.min(rounds, 2); round += 1) {
+    our.push(await run('ours.ts', `bench_life${round}`, 'collections', { status: 'succeeded' }));
+    their.push(
+      await run('straightforward.ts', `bench_sflife${round}`, 'sf_collections', { status: 'succeeded' }),
+    );
+  }
+  print(`  ratio ${(median(our) / median(their)).toFixed(2)}×`);
+}
+
+interface ReceiverHello {
+  ports: { http: number; https: number; hang: number };
+  certFile: string;
+}
+
+interface ReceiverCount {
+  count: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** Deliveries per second to a fast local receiver: every attempt durably recorded, beside a worker that records nothing. */
+async function deliveries(stage: Stage): Promise<void> {
+  const total = Number(process.env.BENCH_COUNT ?? 4_000);
+  const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
+  print(`\nWebhook deliveries, ${total} waiting in the queue, one worker process each:`);
+  for (const scheme of ['http', 'https'] as const) {
+    const url = `${scheme}://127.0.0.1:${hello.ports[scheme]}/hook`;
+    const tls = { NODE_EXTRA_CA_CERTS: hello.certFile };
+    const database = `bench_dlv_${scheme}`;
+    const api = await stage.start<Hello>('ours.ts', database, { BENCH_ROLE: 'api' });
+    await stage.ask(api.child, { prepare: { url, total } });
+    await stage.end(api.child);
+    const startedAt = performance.now();
+    await stage.ask<ReceiverCount>(receiver, 'reset');
+    const worker = await stage.start<Hello>('ours.ts', database, {
+      ...tls,
+      BENCH_ROLE: 'worker',
+      BENCH_NO_MERCHANT: '1',
+    });
+    const readyAt = performance.now();
+    let done = 0;
+    while (done < total && performance.now() - startedAt < 180_000) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      done = await ended(stage, database, 'deliveries', { state: 'delivered' });
+    }
+    const our = Math.round(done / ((performance.now() - readyAt) / 1000));
+    await stage.end(worker.child);
+    const rates: Record<string, number> = {};
+    for (const reuse of ['yes', 'no']) {
+      const plain = await stage.start<Hello>('plainWorker.ts', `bench_plain_${scheme}_${reuse}`, {
+        ...tls,
+        BENCH_URL: url,
+        BENCH_TOTAL: String(total),
+        BENCH_REUSE: reuse,
+      });
+      rates[reuse] = (await stage.ask<{ perSecond: number }>(plain.child, 'go')).perSecond;
+      await stage.end(plain.child);
+    }
+    print(
+      `  ${scheme.padEnd(6)} Kusanya ${our}/s   plain worker ${rates.yes}/s (without reuse ${rates.no}/s)   ratio ${(our / rates.yes!).toFixed(2)}×`,
+    );
+  }
+  await stage.end(receiver);
+}
+
+/** A healthy endpoint's lag from event to arrival, alone and while one of fifty neighbours hangs on every request. */
+async function isolation(stage: Stage): Promise<void> {
+  const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
+  print('\nA healthy endpoint beside one that hangs on every request (lag from event to arrival):');
+  const lag = async (name: string, neighbours: string[]): Promise<number> => {
+    const { child, hello: service } = await stage.start<Hello & { merchantId: string; adminUrl: string }>(
+      'ours.ts',
+      `bench_iso_${name}`,
+      {
+        BENCH_ROLE: 'all',
+        BENCH_SIMULATOR_DELAY: '100ms..101ms',
+      },
+    );
+    const urls = [`http://127.0.0.1:${hello.ports.http}/lag`, ...neighbours];
+    for (const url of urls.slice(0, 16)) await register(service.adminUrl, service.merchantId, url);
+    await stage.ask<ReceiverCount>(receiver, 'reset');
+    await stage.load(
+      createPlan(service, `i${name}-`, { connections: 4, warmupMs: 0, durationMs: seconds * 1_000 }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    const { count, p50Ms, p99Ms } = await stage.ask<ReceiverCount>(receiver, 'count');
+    print(`  ${name.padEnd(10)} ${count} arrived, p50 ${p50Ms} ms, p99 ${p99Ms} ms`);
+    await stage.end(child);
+    return p99Ms;
+  };
+  const alone = await lag('alone', []);
+  const beside = await lag('beside', [`http://127.0.0.1:${hello.ports.hang}/hang`]);
+  print(`  p99 ratio ${(beside / alone).toFixed(2)}×`);
+  await stage.end(receiver);
+}
+
+async function register(adminUrl: string, merchantId: string, url: string): Promise<void> {
+  const response = await fetch(`${adminUrl}/admin/merchants/${merchantId}/endpoints`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer operator-token-of-the-bench', 'content-type': 'application/json' },
+    body: JSON.stringify({ mode: 'test', url }),
+  });
+  if (response.status !== 201) throw new Error(await response.text());
+}
+
+const parts: Record<string, (stage: Stage) => Promise<void>> = { creates, lifecycles, deliveries, isolation };
 const wanted = process.argv.slice(2).filter((name) => name in parts);
 const stage = await Stage.open();
 try {

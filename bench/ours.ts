@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import process from 'node:process';
 import { loadConfig } from '../src/config.ts';
+import { eventId, recordEvent } from '../src/events/events.ts';
 import { createLog } from '../src/log.ts';
 import { newKey, newMerchant } from '../src/merchants/merchants.ts';
 import { startService } from '../src/service.ts';
@@ -52,7 +53,36 @@ async function profile(file: string): Promise<void> {
 }
 if (process.env.BENCH_PROFILE) setTimeout(() => void profile(process.env.BENCH_PROFILE!), 2_500);
 
+/** Puts deliveries to one endpoint into the stores and their jobs into the queue, without sending them. */
+async function prepareDeliveries(url: string, total: number): Promise<void> {
+  const { webhooks, handover } = service.wired;
+  const endpoint = webhooks.newEndpoint({ merchantId, mode: 'test', url, by: 'bench' });
+  await actors.create(endpoint.actor, { stepId: `bench.${url}`, cause: { kind: 'operator', id: 'bench' } });
+  const one = async (n: number) => {
+    const atMs = clock.now();
+    const id = eventId(`${url}.${n}`, 1, atMs);
+    const data = { id: `col_${n}`, amount: 5000, metadata: { filler: 'x'.repeat(300) } };
+    const event = { id, type: 'collection.succeeded' as const, merchantId, mode: 'test' as const, atMs };
+    const delivery = webhooks.newDelivery({ ...event, eventId: id, endpointId: endpoint.actor.id });
+    await actors.create(delivery, {
+      stepId: id,
+      cause: { kind: 'operator', id: 'bench' },
+      writes: [recordEvent({ ...event, collectionId: 'bench', data })],
+    });
+  };
+  for (let from = 0; from < total; from += 200) {
+    await Promise.all(Array.from({ length: Math.min(200, total - from) }, (_, n) => one(from + n)));
+  }
+  await handover.flush();
+}
+
 process.on('message', (message) => {
+  const asked = message as { prepare?: { url: string; total: number } };
+  if (asked.prepare) {
+    void prepareDeliveries(asked.prepare.url, asked.prepare.total).then(() =>
+      process.send?.({ prepared: true }),
+    );
+  }
   if (message === 'counts') {
     const { rss } = process.memoryUsage();
     process.send?.({ counts: { ...committer.counts }, rss, cpu: process.cpuUsage() });

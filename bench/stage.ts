@@ -56,6 +56,14 @@ export class Stage {
     return { child, hello };
   }
 
+  /** Sends a message to a process of the stage and waits for its answer. */
+  ask<Reply>(child: ChildProcess, message: unknown): Promise<Reply> {
+    return new Promise((resolve) => {
+      child.once('message', (reply) => resolve(reply as Reply));
+      child.send(message as object);
+    });
+  }
+
   async end(child: ChildProcess): Promise<void> {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGTERM');
