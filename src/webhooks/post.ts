@@ -337,7 +337,6 @@ function readExcerpt(response: http.IncomingMessage, remainingMs: number): Promi
     const answer = () => resolve(textOf(Buffer.concat(kept)));
     const patienceMs = Math.min(bodyReadMaxMs, Math.max(remainingMs, bodyReadMaxMs / 20));
     const timer = setTimeout(() => response.destroy(), patienceMs);
-    response.on('error', () => {});
     response.on('data', (chunk: Buffer) => {
       readBytes += chunk.length;
       const part = chunk.subarray(0, limits.webhookAnswerExcerptBytes - keptBytes);
