@@ -11,6 +11,7 @@ export const impatient: RedisOptions = {
   commandTimeout: 2_000,
   maxRetriesPerRequest: 1,
   enableOfflineQueue: false,
+  enableAutoPipelining: true,
 };
 
 /** Workers wait for ever: BullMQ blocks on Redis and needs no limit on retries. */

@@ -121,9 +121,6 @@ export function endpointCallEffects(needs: WebhookNeeds): Record<(typeof endpoin
   };
 }
 
-/** A full endpoint is asked again after about this long. */
-const seatWaitMs = 300;
-
 /**
  * One attempt. The worker reads the endpoint first: a disabled one holds, a deleted one cancels, and one that
  * fails has a lane and a single seat of its own, so that it does not stand in its neighbours' way.
@@ -142,14 +139,13 @@ async function postWebhook(needs: WebhookNeeds, view: CallView): Promise<CallAns
   const isActive = endpoint.state === 'active';
   if (!isActive && view.lane === firstLane) return { postponeMs: 0, lane: retryLane };
   const seats = isActive ? seatsWhenActive : seatsWhenFailing;
-  if (!(await needs.seats.take(endpoint._id, view.call.id, seats))) {
-    return { postponeMs: seatWaitMs + Math.random() * seatWaitMs };
-  }
+  const seat = await needs.seats.take(endpoint._id, view.call.id, seats);
+  if ('stepBackMs' in seat) return { postponeMs: seat.stepBackMs };
   try {
     const result = await attemptOnce(needs, doc, endpoint);
     return { event: await outcomeOf(needs, doc, result, tries, attempt) };
   } finally {
-    await needs.seats.leave(endpoint._id, view.call.id);
+    seat.leave();
   }
 }
 

@@ -6,13 +6,20 @@ import type { Clock } from '../clock.ts';
  * that hangs holds a few seats of the workers, never all of them.
  *
  * The seats are leases in Redis, shared by all workers; a worker that dies gives its seats back when they run
- * out. Without Redis each process counts for itself.
+ * out. Without Redis each process counts for itself. A seat that will soon be free is worth waiting for; for
+ * one that will not the job steps back, for about as long as it would have to wait.
  */
 export const seatsWhenActive = 10;
 export const seatsWhenFailing = 1;
 
 /** Longer than any attempt can take. */
 const leaseMs = 20_000;
+/** Worth waiting for with a worker's slot in hand. */
+const shortWaitMs = 250;
+const stepBackLeastMs = 300;
+const stepBackMostMs = 5_000;
+/** What an attempt takes until one has been seen. */
+const presumedMs = 50;
 
 const takeSeat = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
@@ -32,11 +39,22 @@ type SeatRedis = Redis & {
   ): Promise<number>;
 };
 
+interface Room {
+  /** Holder → when it sat down. */
+  seated: Map<string, number>;
+  waiting: (() => void)[];
+  /** What an attempt takes, smoothed. */
+  attemptMs: number;
+}
+
+/** A seat to be given back, or how long to step back. */
+export type Seat = { leave(): void } | { stepBackMs: number };
+
 export class Seats {
   readonly #redis: SeatRedis;
   readonly #prefix: string;
   readonly #clock: Clock;
-  readonly #local = new Map<string, Set<string>>();
+  readonly #rooms = new Map<string, Room>();
 
   /** `redis` must fail fast. */
   constructor(redis: Redis, prefix: string, clock: Clock) {
@@ -46,30 +64,71 @@ export class Seats {
     this.#clock = clock;
   }
 
-  /** True when `holder` may attempt the endpoint now; give the seat back with `leave`. */
-  async take(endpointId: string, holder: string, seats: number): Promise<boolean> {
-    const mine = this.#local.get(endpointId) ?? new Set();
-    if (mine.size >= seats) return false;
-    mine.add(holder);
-    this.#local.set(endpointId, mine);
+  /** Sits `holder` down at an endpoint of `seats` seats, after a short wait if that is all it takes. */
+  async take(endpointId: string, holder: string, seats: number): Promise<Seat> {
+    const room = this.#room(endpointId);
+    while (room.seated.size >= seats) {
+      const waitMs = this.#expectedWaitMs(room, seats);
+      if (waitMs > shortWaitMs) return this.#stepBack(endpointId, room, waitMs);
+      await new Promise<void>((resolve) => room.waiting.push(resolve));
+    }
+    room.seated.set(holder, this.#clock.now());
+    if (await this.#takeShared(endpointId, holder, seats)) {
+      return { leave: () => this.#leave(endpointId, room, holder) };
+    }
+    // Taken by other workers: they will be free again after about one attempt.
+    this.#free(endpointId, room, holder);
+    return this.#stepBack(endpointId, room, room.attemptMs);
+  }
+
+  #room(endpointId: string): Room {
+    let room = this.#rooms.get(endpointId);
+    if (!room) {
+      room = { seated: new Map(), waiting: [], attemptMs: presumedMs };
+      this.#rooms.set(endpointId, room);
+    }
+    return room;
+  }
+
+  /** How long until a seat is free for one more, judged by what attempts took and by those that still run. */
+  #expectedWaitMs(room: Room, seats: number): number {
     const now = this.#clock.now();
-    const taken = await this.#redis
+    let longestMs = room.attemptMs;
+    for (const since of room.seated.values()) longestMs = Math.max(longestMs, now - since);
+    return (longestMs * (room.waiting.length + 1)) / seats;
+  }
+
+  #stepBack(endpointId: string, room: Room, waitMs: number): Seat {
+    this.#forget(endpointId, room);
+    const stepBackMs = Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs);
+    return { stepBackMs: stepBackMs * (1 + Math.random()) };
+  }
+
+  async #takeShared(endpointId: string, holder: string, seats: number): Promise<boolean> {
+    const now = this.#clock.now();
+    return this.#redis
       .kusanyaTakeSeat(this.#key(endpointId), now, now + leaseMs, seats, holder, leaseMs)
-      .catch(() => 1);
-    if (taken === 1) return true;
-    this.#forget(endpointId, holder);
-    return false;
+      .then((taken) => taken === 1)
+      .catch(() => true);
   }
 
-  async leave(endpointId: string, holder: string): Promise<void> {
-    this.#forget(endpointId, holder);
-    await this.#redis.zrem(this.#key(endpointId), holder).catch(() => undefined);
+  #leave(endpointId: string, room: Room, holder: string): void {
+    const since = room.seated.get(holder);
+    if (since !== undefined) room.attemptMs += (this.#clock.now() - since - room.attemptMs) / 8;
+    this.#free(endpointId, room, holder);
+    this.#redis.zrem(this.#key(endpointId), holder).catch(() => undefined);
   }
 
-  #forget(endpointId: string, holder: string): void {
-    const mine = this.#local.get(endpointId);
-    mine?.delete(holder);
-    if (mine?.size === 0) this.#local.delete(endpointId);
+  #free(endpointId: string, room: Room, holder: string): void {
+    room.seated.delete(holder);
+    room.waiting.shift()?.();
+    this.#forget(endpointId, room);
+  }
+
+  #forget(endpointId: string, room: Room): void {
+    // What attempts take is worth remembering only while there are some; a restart presumes again.
+    if (room.seated.size === 0 && room.waiting.length === 0 && this.#rooms.size > 10_000)
+      this.#rooms.delete(endpointId);
   }
 
   #key(endpointId: string): string {
