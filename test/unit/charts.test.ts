@@ -1,0 +1,213 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { AnyStateNode } from 'xstate';
+import { collectionMachine } from '../../machines/collection.ts';
+import { deliveryMachine } from '../../machines/delivery.ts';
+import { endpointMachine } from '../../machines/endpoint.ts';
+import { settlementMachine } from '../../machines/settlement.ts';
+import { chartMermaid, chartSvg } from '../../src/charts/charts.ts';
+import { layOut, type Placed, page } from '../../src/charts/layout.ts';
+import { readChart } from '../../src/charts/read.ts';
+import { measures, type PlacedLine } from '../../src/charts/shape.ts';
+import { lengthOf } from '../../src/charts/words.ts';
+import { drawings } from '../../src/charts/write.ts';
+
+const folder = new URL('../../docs/charts/', import.meta.url);
+const machines = [collectionMachine, deliveryMachine, endpointMachine, settlementMachine];
+
+interface Rectangle {
+  what: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+describe('the charts', function () {
+  this.timeout(60_000);
+
+  it('in docs/charts are those of the machines as they are (npm run charts)', () => {
+    const drawn = drawings();
+    for (const [name, text] of drawn) {
+      const file = new URL(name, folder);
+      expect(
+        existsSync(file) && readFileSync(file, 'utf8') === text,
+        `docs/charts/${name} is up to date`,
+      ).to.equal(true);
+    }
+    expect(readdirSync(folder).sort()).to.deep.equal([...drawn.keys()].sort());
+  });
+
+  it('come out the same each time', () => {
+    // A machine of its own, so that nothing is remembered of the first drawing.
+    expect(chartSvg(endpointMachine.provide({}))).to.equal(chartSvg(endpointMachine));
+  });
+
+  it('name every state, so that a page can light it', () => {
+    for (const machine of machines) {
+      const svg = chartSvg(machine);
+      for (const path of pathsOf(machine.root)) {
+        expect(svg).to.include(`id="${machine.id}.${path}" data-state="${path}"`);
+      }
+    }
+  });
+
+  it('light the active state with those around it, and the visited ones', () => {
+    const lighting = { active: 'created.pushing.sending', visited: ['created.pushing.backingOff'] };
+    const svg = chartSvg(collectionMachine, 'full', lighting);
+    expect(classesOf(svg, 'created.pushing.sending')).to.deep.equal(['state', 'leaf', 'active']);
+    expect(classesOf(svg, 'created.pushing.backingOff')).to.deep.equal(['state', 'leaf', 'visited']);
+    expect(classesOf(svg, 'created')).to.include.members(['active', 'visited']);
+    expect(classesOf(svg, 'succeeded')).not.to.include.members(['active']);
+  });
+
+  it('say every event, guard, delay and effect of the machine', () => {
+    for (const machine of machines) {
+      const svg = chartSvg(machine);
+      const text = svg.replaceAll(/<[^>]+>/g, ' ');
+      for (const word of wordsOf(machine.root)) expect(text, machine.id).to.include(word);
+    }
+  });
+
+  it('are well-formed', () => {
+    for (const machine of machines) {
+      const open: string[] = [];
+      for (const [, closing, name, selfClosing] of chartSvg(machine).matchAll(
+        /<(\/?)([a-z]+)[^>]*?(\/?)>/g,
+      )) {
+        if (closing) expect(open.pop()).to.equal(name);
+        else if (!selfClosing) open.push(name!);
+      }
+      expect(open).to.deep.equal([]);
+    }
+  });
+
+  it('as Mermaid declare every state they mention', () => {
+    for (const machine of machines) {
+      const text = chartMermaid(machine);
+      const declared = new Set([...text.matchAll(/ as (\w+)/g)].map(([, name]) => name));
+      const mentioned = [...text.matchAll(/(\w+) --> (\w+)|\] --> (\w+)/g)].flatMap((match) =>
+        match.slice(1),
+      );
+      for (const name of mentioned) if (name) expect(declared, machine.id).to.include(name);
+    }
+  });
+});
+
+describe('the layout of a chart', function () {
+  this.timeout(60_000);
+  const placed = machines.map((machine) => layOut(readChart(machine)));
+
+  it('fits a page', () => {
+    for (const { box, width } of placed) expect(width, box.name).to.be.at.most(page.width - 2 * page.margin);
+  });
+
+  it('keeps every child and every text inside its box', () => {
+    for (const root of placed) {
+      for (const outer of allOf(root)) {
+        for (const inner of [...outer.children.map(boxOf), ...textsOf(outer)]) {
+          expect(contains(outer, inner), `${inner.what} inside ${outer.box.path}`).to.equal(true);
+        }
+      }
+    }
+  });
+
+  it('lets no two texts or boxes of one level overlap', () => {
+    for (const root of placed) {
+      for (const outer of allOf(root)) {
+        const things = [...outer.children.map(boxOf), ...textsOf(outer)];
+        for (const [index, one] of things.entries()) {
+          for (const other of things.slice(index + 1)) {
+            expect(overlap(one, other), `${one.what} over ${other.what}`).to.equal(false);
+          }
+        }
+      }
+    }
+  });
+
+  it('leads no line through a box or a text', () => {
+    for (const root of placed) {
+      for (const outer of allOf(root)) {
+        const things = [...outer.children.map(boxOf), ...textsOf(outer)].map((thing) => shrunk(thing));
+        for (const { from, to, runs } of outer.arrows) {
+          for (const run of runs) {
+            for (let index = 1; index < run.length; index += 1) {
+              const [a, b] = [run[index - 1]!, run[index]!];
+              const line = { what: `${from} → ${to}`, ...spanOf(a, b) };
+              for (const thing of things) {
+                expect(overlap(line, thing), `${line.what} through ${thing.what}`).to.equal(false);
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+});
+
+function pathsOf(node: AnyStateNode): string[] {
+  const children = Object.values(node.states) as AnyStateNode[];
+  return children.flatMap((child) => [child.path.join('.'), ...pathsOf(child)]);
+}
+
+/** Names of events, guards, delays and actions, read from the raw definition. */
+function wordsOf(node: AnyStateNode): string[] {
+  const words: string[] = [];
+  for (const [event, transitions] of node.transitions) {
+    words.push(/^xstate\.after\.([^.]+)\./.exec(event)?.[1] ?? event);
+    for (const { guard, actions } of transitions as {
+      guard?: unknown;
+      actions: (string | { type: string })[];
+    }[]) {
+      if (typeof guard === 'string') words.push(guard);
+      for (const action of actions) words.push(typeof action === 'string' ? action : action.type);
+    }
+  }
+  return [...words, ...(Object.values(node.states) as AnyStateNode[]).flatMap(wordsOf)];
+}
+
+function classesOf(svg: string, state: string): string[] {
+  const [, classes] = new RegExp(`class="([^"]+)" id="[^"]+" data-state="${state}"`).exec(svg) ?? [];
+  return (classes ?? '').split(' ');
+}
+
+function allOf(placed: Placed): Placed[] {
+  return [placed, ...placed.children.flatMap(allOf)];
+}
+
+function boxOf({ box, x, y, width, height }: Placed): Rectangle {
+  return { what: box.path, x, y, width, height };
+}
+
+function textsOf({ rows, arrows }: Placed): Rectangle[] {
+  return [...rows, ...arrows.flatMap(({ words }) => words)].map(rectangleOf);
+}
+
+function rectangleOf({ line, x, y }: PlacedLine): Rectangle {
+  const height = measures.lineHeight - 3;
+  const what = line.map(({ text }) => text).join('');
+  return { what, x, y: y - 9, width: lengthOf(line) * measures.charWidth, height };
+}
+
+function contains(outer: Omit<Rectangle, 'what'>, inner: Rectangle): boolean {
+  return (
+    inner.x >= outer.x &&
+    inner.y >= outer.y &&
+    inner.x + inner.width <= outer.x + outer.width &&
+    inner.y + inner.height <= outer.y + outer.height
+  );
+}
+
+function overlap(a: Rectangle, b: Rectangle): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+/** Lines may touch the border of the box they end at. */
+function shrunk({ what, x, y, width, height }: Rectangle): Rectangle {
+  return { what, x: x + 0.5, y: y + 0.5, width: width - 1, height: height - 1 };
+}
+
+function spanOf(a: { x: number; y: number }, b: { x: number; y: number }): Omit<Rectangle, 'what'> {
+  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)];
+  return { x, y, width: Math.max(a.x, b.x) - x, height: Math.max(a.y, b.y) - y };
+}
