@@ -155,15 +155,14 @@ function wordsOf(node: AnyStateNode): string[] {
   const words: string[] = [];
   for (const [event, transitions] of node.transitions) {
     words.push(/^xstate\.after\.([^.]+)\./.exec(event)?.[1] ?? event);
-    for (const { guard, actions } of transitions as {
-      guard?: unknown;
-      actions: (string | { type: string })[];
-    }[]) {
-      if (typeof guard === 'string') words.push(guard);
-      for (const action of actions) words.push(typeof action === 'string' ? action : action.type);
-    }
+    for (const { guard, actions } of transitions) words.push(...[guard, ...actions].map(nameOf));
   }
-  return [...words, ...(Object.values(node.states) as AnyStateNode[]).flatMap(wordsOf)];
+  const children = Object.values(node.states) as AnyStateNode[];
+  return [...words, ...children.flatMap(wordsOf)];
+}
+
+function nameOf(written: unknown): string {
+  return typeof written === 'string' ? written : ((written as { type?: string } | undefined)?.type ?? '');
 }
 
 function classesOf(svg: string, state: string): string[] {
