@@ -254,6 +254,8 @@ export async function until<T>(
 
 /** A webhook that a receiver got, as it came. */
 export interface Received {
+  /** As requested, `/hook` and whatever was registered behind it. */
+  path: string;
   headers: IncomingHttpHeaders;
   body: Buffer;
   // biome-ignore lint/suspicious/noExplicitAny: an event as it came
@@ -281,7 +283,7 @@ export async function startReceiver(answer: Receiver['answer'] = 200): Promise<R
     request.on('end', () => {
       const body = Buffer.concat(chunks);
       const event = parsed(body.toString());
-      const got: Received = { headers: request.headers, body, event, at: Date.now() };
+      const got: Received = { path: request.url!, headers: request.headers, body, event, at: Date.now() };
       receiver.received.push(got);
       faults.push(...webhookFaults(got));
       const status = typeof receiver.answer === 'number' ? receiver.answer : receiver.answer(got, response);
