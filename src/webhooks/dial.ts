@@ -9,6 +9,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { stopwatch } from '../clock.ts';
 import {
+  checkDnsServers,
   type GateAddress,
   isPermittedAddress,
   parseCidr,
@@ -64,9 +65,10 @@ export class Dialer {
   /** Idle sockets, the longest idle first. */
   readonly #idle = new Set<Duplex>();
 
-  /** @throws {RangeError} when one of `allowCidrs` is not a range. */
+  /** @throws {RangeError | TypeError} when one of `allowCidrs` is not a range, or one of `dnsServers` no address. */
   constructor(options: DialOptions) {
     options.allowCidrs?.forEach(parseCidr);
+    checkDnsServers(options.dnsServers ?? []);
     this.#options = options;
     const pooling = { keepAlive: true, timeout: options.idleMs, maxFreeSockets: options.idleMaxPerEndpoint };
     // rejectUnauthorized is said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 must not reach webhooks.

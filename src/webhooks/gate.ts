@@ -117,6 +117,11 @@ export function parseCidr(cidr: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   }
 }
 
+/** @throws {TypeError} when one of `dnsServers` is not `ip` or `ip:port`: better at the start than at every dial. */
+export function checkDnsServers(servers: readonly string[]): void {
+  if (servers.length > 0) new Resolver().setServers(servers);
+}
+
 function isInRange(ip: string, cidr: string): boolean {
   if (!isIP(ip) || ip.includes('%')) return false;
   const [base, bits] = parseCidr(cidr);

@@ -87,7 +87,7 @@ export class WebhookPoster {
   #canary: { isUp: Promise<boolean>; ageMs: () => number } | undefined;
   #isClosed = false;
 
-  /** @throws {RangeError} when one of `allowCidrs` is not a range. */
+  /** @throws {RangeError | TypeError} when one of `allowCidrs` is not a range, or one of `dnsServers` no address. */
   constructor(options: PosterOptions) {
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs ?? limits.webhookTimeoutMs;

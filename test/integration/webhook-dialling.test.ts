@@ -207,8 +207,9 @@ describe('webhook dialling', () => {
       expect(result).to.include({ ok: false, reason: 'blocked_address', charged: true });
     });
 
-    it('a range that cannot be read stops the poster from being made', () => {
+    it('a range or a name server that cannot be read stops the poster from being made', () => {
       expect(() => newPoster({ allowCidrs: ['127.0.0.1'] })).to.throw(RangeError);
+      expect(() => newPoster({ dnsServers: ['dns.example.com'] })).to.throw(TypeError);
     });
 
     const dialOptions = {
