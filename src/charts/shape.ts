@@ -1,4 +1,4 @@
-import { arrange, type Item, type Link, type Point, type Run } from './arrange.ts';
+import { type Arrangement, arrange, type Item, type Link, type Point, type Run } from './arrange.ts';
 import { type Arrow, anyState, type Box, type Note } from './read.ts';
 import { type Line, lengthOf, linesOf, linesOfArrow } from './words.ts';
 
@@ -98,7 +98,7 @@ function insideOf(
       height: lines.length * lineHeight + 2,
     })),
   ];
-  const { width, height, corners, lines } = arrange(items, linksOf(box), direction);
+  const { width, height, corners, lines } = arrangementOf(box, items, direction);
   const at = (id: string) => corners.get(id)!;
   const start = at(startNode);
   const [first, ...others] = lines;
@@ -116,6 +116,18 @@ function insideOf(
     start: { x: start.x + measures.startRadius, y: start.y + measures.startRadius },
     any: isAnywhere ? at(anyState) : undefined,
   };
+}
+
+/** Long lines or short ones often come to the same, and the arranging is what takes time. */
+const arrangements = new WeakMap<Box, Map<string, Arrangement>>();
+
+function arrangementOf(box: Box, items: readonly Item[], direction: Manner['direction']): Arrangement {
+  const known = arrangements.get(box) ?? new Map<string, Arrangement>();
+  arrangements.set(box, known);
+  const key = JSON.stringify([direction, items]);
+  const arrangement = known.get(key) ?? arrange(items, linksOf(box), direction);
+  known.set(key, arrangement);
+  return arrangement;
 }
 
 /** The way in, then the arrows. What leads to a state that the file names earlier is drawn backwards. */
