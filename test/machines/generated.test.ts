@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { checked, type History } from '../support/invariants.ts';
 import { type Move, models } from '../support/models.ts';
 import { type Survey, survey, titleOf } from '../support/paths.ts';
@@ -29,6 +30,24 @@ describe('generated paths', function () {
             saying(path, () => checked(model, surveyed.chart, past, before, move, after)),
           );
         }
+      });
+
+      it('keep every promise on walks at random', () => {
+        const choices = fc.array(fc.nat({ max: 999 }), { minLength: 1, maxLength: 40 });
+        fc.assert(
+          fc.property(fc.constantFrom(...model.variants), choices, (variant, numbers) => {
+            let world = surveyed.chart.begin(variant.input);
+            let history = startOf(surveyed, variant.input);
+            for (const number of numbers) {
+              const moves = model.moves(world);
+              const move = moves[number % moves.length]!;
+              const next = surveyed.chart.step(world, move.event, move.fires);
+              history = checked(model, surveyed.chart, history, world, move, next);
+              world = next;
+            }
+          }),
+          { numRuns: 150 },
+        );
       });
 
       for (const path of surveyed.paths) {
