@@ -23,18 +23,12 @@ import {
   route,
   version,
 } from './http/http.ts';
-import { type ReadBalance, showBalance } from './ledger/routes.ts';
+import { listTransactions, type ReadBalance, type ReadEntries, showBalance } from './ledger/routes.ts';
 import type { Log } from './log.ts';
 import type { Principal } from './merchants/merchants.ts';
 import { whoami } from './merchants/routes.ts';
 import { type About, openApi } from './openapi.ts';
-import {
-  type ActorAdminDeps,
-  runSettlement,
-  sendEvent,
-  showActor,
-  showHistory,
-} from './operators/actorRoutes.ts';
+import { type ActorAdminDeps, sendEvent, showActor, showHistory } from './operators/actorRoutes.ts';
 import {
   type DeliveryAdminDeps,
   listDeliveries,
@@ -53,6 +47,13 @@ import {
   showEndpoint,
   updateEndpoint,
 } from './operators/endpointRoutes.ts';
+import {
+  commandSettlement,
+  listSettlements as listAllSettlements,
+  runSettlement,
+  type SettlementAdminDeps,
+  showSettlement as showAnySettlement,
+} from './operators/moneySettlements.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
 import {
   createMerchant,
@@ -65,6 +66,20 @@ import {
   rotateApiKey,
   showMerchant,
 } from './operators/routes.ts';
+import {
+  listSettled,
+  listSettlements,
+  type ReadCollections,
+  type SettlementsApi,
+  showSettlement,
+} from './settlement/routes.ts';
+
+/** What merchants read of their money beside the balance. */
+export interface MoneyReads {
+  entries: ReadEntries;
+  settlements: SettlementsApi;
+  collections: ReadCollections;
+}
 
 export interface AppDeps {
   clock: Clock;
@@ -79,6 +94,7 @@ export interface AppDeps {
   collections: CollectionsApi;
   readBalance: ReadBalance;
   readEvent: ReadEvent;
+  money: MoneyReads;
   health: Health;
   observe?: (line: AccessLine) => void;
 }
@@ -87,13 +103,16 @@ export interface AppDeps {
 export type OperatorDeps = MerchantAdminDeps &
   EndpointAdminDeps &
   DeliveryAdminDeps &
+  SettlementAdminDeps &
   ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
-type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent'>;
+type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
-export function merchantRoutes({ config, collections, readBalance, readEvent }: RouteDeps): Route[] {
+export function merchantRoutes({ config, collections, readBalance, readEvent, money }: RouteDeps): Route[] {
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
+  const { settlements, collections: readCollections } = money;
+  const settled = listSettled(settlements, readCollections, CollectionObject);
   const routes: Route[] = [
     route('POST', '/v1/collections', 'merchant', createCollection(collections, bounds)),
     route('GET', '/v1/collections', 'merchant', listCollections(collections)),
@@ -101,6 +120,11 @@ export function merchantRoutes({ config, collections, readBalance, readEvent }: 
     route('GET', '/v1/whoami', 'merchant', whoami()),
     route('GET', '/v1/balance', 'merchant', showBalance(readBalance)),
     route('GET', '/v1/events/:id', 'merchant', showEvent(readEvent, CollectionObject)),
+    // Additions to the interface.
+    route('GET', '/v1/balance_transactions', 'merchant', listTransactions(money.entries)),
+    route('GET', '/v1/settlements', 'merchant', listSettlements(settlements)),
+    route('GET', '/v1/settlements/:id', 'merchant', showSettlement(settlements)),
+    route('GET', '/v1/settlements/:id/collections', 'merchant', settled),
     route(
       'GET',
       '/v1/openapi.json',
@@ -149,7 +173,11 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
+    route('GET', '/admin/settlements', 'viewer', listAllSettlements(deps)),
     route('POST', '/admin/settlements/run', 'operator', runSettlement(deps)),
+    route('GET', '/admin/settlements/:id', 'viewer', showAnySettlement(deps)),
+    route('POST', '/admin/settlements/:id/hold', 'operator', commandSettlement(deps, 'held')),
+    route('POST', '/admin/settlements/:id/release', 'operator', commandSettlement(deps, 'released')),
   ];
 }
 
@@ -188,6 +216,10 @@ const about: About = {
     { name: 'Collections', description: 'Payment requests to a customer’s phone.' },
     { name: 'Account', description: 'Your key and your balance.' },
     { name: 'Events', description: 'What happened, by webhook and by request.' },
+    {
+      name: 'Money',
+      description: 'Additions to the interface: what changed your balance, and what was settled.',
+    },
     { name: 'About', description: 'This interface.' },
   ],
   webhooks: webhookDocs(CollectionObject),

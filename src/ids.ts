@@ -1,10 +1,24 @@
+import { createHash } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /**
  * Ids are `<prefix>_` plus a ULID: 26 characters of Crockford base32, sorted by the time they were made.
  * Lists page by `_id`, so an id's time part is the resource's `created_at` (interface.md 2.1, 4.2).
  */
-export type IdPrefix = 'col' | 'evt' | 'dlv' | 'we' | 'mer' | 'key' | 'req' | 'aud' | 'alr' | 'rpl';
+export type IdPrefix =
+  | 'col'
+  | 'evt'
+  | 'dlv'
+  | 'we'
+  | 'mer'
+  | 'key'
+  | 'req'
+  | 'aud'
+  | 'alr'
+  | 'rpl'
+  | 'txn'
+  | 'stl'
+  | 'fee';
 
 const nextUlid = monotonicFactory();
 
@@ -26,4 +40,25 @@ export function idFloor(prefix: IdPrefix, atMs: number): string {
 /** The pattern of ids with a prefix, as a source string for schemas. */
 export function idPattern(prefix: IdPrefix): string {
   return `^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`;
+}
+
+const base32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/**
+ * The id of something that is stored under a key of its own: the same for the same key, sorted by `atMs`, and
+ * telling nothing of the key. Its time part says where in a list it stands, so nothing is looked up to page on.
+ */
+export function derivedId(prefix: IdPrefix, atMs: number, key: string): string {
+  let bits = BigInt(`0x${createHash('sha256').update(key).digest('hex').slice(0, 20)}`);
+  let tail = '';
+  for (let chars = 0; chars < 16; chars += 1) {
+    tail = base32[Number(bits & 31n)] + tail;
+    bits >>= 5n;
+  }
+  return `${prefix}_${encodeTime(atMs, 10)}${tail}`;
+}
+
+/** The time part of an id that came from outside; Infinity for one beyond every time (`7` begins the last). */
+export function idTimeOf(id: string): number {
+  return id.charAt(id.indexOf('_') + 1) > '7' ? Number.POSITIVE_INFINITY : idTime(id);
 }

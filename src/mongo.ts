@@ -104,14 +104,21 @@ export async function measureClockOffset(db: Db, clock: SystemClock): Promise<vo
   clock.offsetMs = Math.round(localTime.getTime() - (before + after) / 2);
 }
 
-/** Runs reads that belong together on one snapshot. */
-export async function snapshotRead<T>(
-  client: MongoClient,
-  read: (session: ClientSession) => Promise<T>,
-): Promise<T> {
-  const session = client.startSession({ snapshot: true });
+/** To be given to every read that belongs to a snapshot. */
+export interface SnapshotOptions {
+  session: ClientSession;
+  readConcern: { level: 'snapshot' };
+}
+
+/**
+ * Runs reads that belong together as of one moment (MongoDB keeps it for five minutes). The read concern has to
+ * be spelt out on each: the client's own (majority) wins over the session's otherwise, and what looks like a
+ * snapshot silently is none (measured with driver 7.9).
+ */
+export async function snapshotRead<T>(db: Db, read: (options: SnapshotOptions) => Promise<T>): Promise<T> {
+  const session = db.client.startSession({ snapshot: true });
   try {
-    return await read(session);
+    return await read({ session, readConcern: { level: 'snapshot' } });
   } finally {
     await session.endSession();
   }

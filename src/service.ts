@@ -4,7 +4,7 @@ import { createMerchantApp, createOperatorApp } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
-import { readBalance } from './ledger/ledger.ts';
+import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
@@ -115,7 +115,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
       {
         name: 'settlement',
         everyMs: limits.minuteMs,
-        run: async () => void (await settlements.settleDue(clock.now(), sweep)),
+        run: async () => void (await settlements.settleDue(sweep)),
       },
       { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
       {
@@ -166,6 +166,11 @@ async function startListeners(
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
       readBalance: (merchantId, mode) => readBalance(db, merchantId, mode),
       readEvent: (who, id) => events.show(who, id),
+      money: {
+        entries: (filter, page) => entriesOf(db, filter, page),
+        settlements: wired.settlementReader,
+        collections: (ids) => collections.many(ids),
+      },
     });
     baseUrl = await open(merchantApp, config.port, config.host);
   }

@@ -24,7 +24,7 @@ import { collectionCallEffects, collectionWriteEffects } from './collections/eff
 import type { Config } from './config.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
-import { balancesSpec, entriesSpec } from './ledger/ledger.ts';
+import { balancesSpec, entriesSpec, FeePlans, feePlansSpec } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
@@ -33,7 +33,7 @@ import { auditSpec } from './operators/operators.ts';
 import type { Queues } from './queue.ts';
 import { Doorbell, type Rails, TestRail } from './rails/rails.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
-import { Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
+import { SettlementReader, Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
 import {
   deliveryCallEffects,
   deliveryWriteEffects,
@@ -66,6 +66,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   eventsSpec,
   entriesSpec,
   balancesSpec,
+  feePlansSpec,
   idempotencySpec,
   merchantsSpec,
   apiKeysSpec,
@@ -102,6 +103,8 @@ export interface Wired {
   poster: WebhookPoster;
   webhookNeeds: WebhookNeeds;
   settlements: Settlements;
+  settlementReader: SettlementReader;
+  feePlans: FeePlans;
   /** Takes or renews this process's counter stripe. */
   leaseSlot(): Promise<void>;
 }
@@ -210,7 +213,10 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
   Object.assign(late, { actors, doorbell, settlements });
-  const collections = new Collections({ db, actors, clock, config, rails });
+  const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
+  const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
+  const feePlan = (planId?: string) => feePlans.current(planId);
+  const collections = new Collections({ db, actors, clock, config, rails, feePlan });
 
   const leased = { number: 0 };
   const leaseSlot = async () => {
@@ -222,7 +228,8 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   };
   return {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
-    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, leaseSlot },
+    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans, leaseSlot },
+    settlementReader: new SettlementReader(db),
   };
 }
 

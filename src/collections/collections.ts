@@ -40,17 +40,16 @@ interface CollectionsOptions {
   clock: Clock;
   config: Config;
   rails: Rails;
+  /** The version in force of a merchant's fee plan; undefined: of the default. */
+  feePlan(planId?: string): Promise<FeePlan>;
 }
 
 export class Collections {
   readonly #options: CollectionsOptions;
   readonly #reader: BatchReader<CollectionDoc>;
-  readonly #defaultPlan: FeePlan;
 
   constructor(options: CollectionsOptions) {
     this.#options = options;
-    const { feeBps, feeFixedTzs } = options.config;
-    this.#defaultPlan = { id: 'default', version: 1, bps: feeBps, fixedTzs: feeFixedTzs };
     this.#reader = new BatchReader(async (ids) => {
       const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
       return new Map(found.map((doc) => [doc._id, doc]));
@@ -72,7 +71,8 @@ export class Collections {
     const { merchantId, mode, merchant } = principal;
     const rail = rails[mode];
     if (!rail) throw channelUnavailable();
-    const feeTzs = feeFor(body.amount, this.#defaultPlan);
+    const plan = await this.#options.feePlan(merchant.feePlanId);
+    const feeTzs = feeFor(body.amount, plan);
     if (feeTzs >= body.amount) {
       throw faulty([
         {
@@ -89,7 +89,7 @@ export class Collections {
     const data: CollectionData = {
       amountTzs: int64(body.amount),
       feeTzs: int64(feeTzs),
-      feePlan: { id: this.#defaultPlan.id, version: this.#defaultPlan.version },
+      feePlan: { id: plan.id, version: plan.version },
       currency: 'TZS',
       channel: 'MPESA_TZ',
       phone: body.phone,
@@ -122,6 +122,12 @@ export class Collections {
     const doc = await this.#reader.read(id);
     if (!doc || doc.merchantId !== principal.merchantId || doc.mode !== principal.mode) return undefined;
     return presentCollection(doc);
+  }
+
+  /** The collections of these ids as merchants see them, in the order of the ids. */
+  async many(ids: readonly string[]): Promise<CollectionObject[]> {
+    const found = await Promise.all(ids.map((id) => this.#reader.read(id)));
+    return found.flatMap((doc) => (doc ? [presentCollection(doc)] : []));
   }
 
   /** A page, newest first. The cursor is compared, never looked up, so a foreign id reveals nothing. */

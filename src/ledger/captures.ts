@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
+import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
 import { type EntryType, type Mode, parseAccount } from './postings.ts';
-import { inSnapshot } from './snapshot.ts';
 
 /**
  * The auditor's look at collections: what the journal and the events say about a collection must be what the
@@ -82,7 +82,7 @@ async function readCases(db: Db, ids: Ids): Promise<Case[]> {
     cases.set(id, known);
     return known;
   };
-  await inSnapshot(db, async (options) => {
+  await snapshotRead(db, async (options) => {
     const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, options);
     for await (const row of collections.project<CollectionRow>(collectionFields)) {
       caseOf(row._id).collection = row;

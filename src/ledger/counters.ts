@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
+import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
 import { accountName, isMerchantKind, type Mode, parseAccount } from './postings.ts';
-import { inSnapshot } from './snapshot.ts';
 
 /**
  * The auditor's look at the counters: each must be the sum of its journal lines. Reads only, and never waits
@@ -96,7 +96,7 @@ async function differences(db: Db, book: MerchantBook, settledBefore: Date): Pro
   const entries = db.collection(journal);
   const past = lineSums({ ...book, postedAt: { $lt: settledBefore } });
   for await (const row of entries.aggregate<LineSum>(past)) addLine(sums, row, 1);
-  await inSnapshot(db, async (options) => {
+  await snapshotRead(db, async (options) => {
     const recent = lineSums({ ...book, postedAt: { $gte: settledBefore } });
     for await (const row of entries.aggregate<LineSum>(recent, options)) addLine(sums, row, 1);
     for await (const row of db.collection<BalanceRow>(balances).find(book, options)) addBalance(sums, row, 1);
@@ -162,7 +162,7 @@ export async function merchantsPosted(
  * `latePaid.held` or `latePaid.returning` (charts.md), each with its net.
  */
 export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook): AsyncGenerator<Breach> {
-  const totals = await inSnapshot(db, async (options) => {
+  const totals = await snapshotRead(db, async (options) => {
     const reserved = new Map<string, { reservedTzs: number; holdsTzs: number }>();
     const of = (currency: string) => {
       const known = reserved.get(currency) ?? { reservedTzs: 0, holdsTzs: 0 };

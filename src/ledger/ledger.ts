@@ -1,5 +1,6 @@
 import { type Db, type Document, type Filter, Long } from 'mongodb';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+import { type CollectionSpec, type Doc, snapshotRead, type Write } from '../mongo.ts';
+import type { PostedEntry } from './entries.ts';
 import {
   type Bucket,
   checkEntry,
@@ -11,7 +12,6 @@ import {
   parseAccount,
   postingKeys,
 } from './postings.ts';
-import { inSnapshot } from './snapshot.ts';
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
@@ -20,12 +20,24 @@ import { inSnapshot } from './snapshot.ts';
  */
 
 export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+export {
+  type EntryFilter,
+  type EntryPage,
+  entriesOf,
+  type Figures,
+  figuresOf,
+  type PostedEntry,
+  transactionId,
+} from './entries.ts';
 export { type FeePlan, feeFor, isChargeable } from './fee.ts';
+export { type FeePlanDoc, FeePlans, type FeeTerms, feePlansSpec, newFeePlanVersion } from './feePlans.ts';
 export {
   type Bucket,
   bucketSettled,
   collectionSucceeded,
   type Destination,
+  type EntryType,
+  entryTypes,
   type FeePlanRef,
   type JournalEntry,
   latePaymentAccepted,
@@ -108,6 +120,8 @@ const entryValidator: Document = {
   },
 };
 
+const rareTypes = entryTypes.filter((type) => type !== 'collection.succeeded');
+
 /** The journal. Insert-only: no write in this service updates or deletes here. */
 export const entriesSpec: CollectionSpec = {
   name: 'journal_entries',
@@ -117,11 +131,13 @@ export const entriesSpec: CollectionSpec = {
     { key: { merchantId: 1, mode: 1, postedAt: 1, _id: 1 } },
     { key: { 'lines.account': 1, postedAt: 1, _id: 1 } },
     { key: { 'source.id': 1, postedAt: 1, _id: 1 } },
-    // What a settlement consists of.
+    // What a settlement consists of, by collection.
     {
-      key: { merchantId: 1, mode: 1, 'lines.bucket': 1, postedAt: 1, _id: 1 },
+      key: { merchantId: 1, mode: 1, 'lines.bucket': 1, _id: 1 },
       partial: { 'lines.bucket': { $exists: true } },
     },
+    // The rare facts, which a filtered list would seek among a million captures.
+    { key: { merchantId: 1, mode: 1, type: 1, postedAt: 1, _id: 1 }, partial: { type: { $in: rareTypes } } },
     // What is new, for the auditor and for lists over all merchants.
     { key: { postedAt: 1, _id: 1 } },
   ],
@@ -235,7 +251,7 @@ export async function readBalance(
   mode: Mode,
   currency = 'TZS',
 ): Promise<Balance> {
-  const stripes = await inSnapshot(db, (options) =>
+  const stripes = await snapshotRead(db, (options) =>
     db.collection<BalanceDoc>(balancesSpec.name).find({ merchantId, mode, currency }, options).toArray(),
   );
   const balance: Balance = { pending: 0, available: 0, reserved: 0 };
@@ -276,11 +292,6 @@ export async function* openBuckets(
   ]);
   for await (const bucket of buckets) yield bucket;
 }
-
-/** An entry as it is read back: its 64-bit integers as numbers (postings are bounded by 2^53 − 1). */
-export type PostedEntry = Omit<JournalEntry, 'lines'> & {
-  lines: (Omit<Line, 'debit' | 'credit'> & { debit: number; credit: number })[];
-};
 
 /**
  * The entry that credited a collection, and where its net is now: `from` is the bucket that still holds it, or
@@ -337,56 +348,4 @@ export async function trialBalance(db: Db, mode: Mode): Promise<TrialBalance> {
   const debitTzs = accounts.reduce((sum, account) => sum + account.debitTzs, 0);
   const creditTzs = accounts.reduce((sum, account) => sum + account.creditTzs, 0);
   return { mode, accounts, debitTzs, creditTzs, differenceTzs: debitTzs - creditTzs };
-}
-
-/** What operators narrow a list of entries by. Times are bounds on `postedAt`: from ≤ postedAt < before. */
-export type EntryFilter = {
-  mode: Mode;
-  merchantId?: string;
-  account?: string;
-  sourceId?: string;
-  /** Settlement date, `YYYY-MM-DD`. */
-  bucket?: string;
-  postedFromMs?: number;
-  postedBeforeMs?: number;
-};
-
-export type EntryPage = { entries: PostedEntry[]; hasMore: boolean; next: string | null };
-
-/**
- * Entries newest first, a page at a time. `startingAfter` is the `next` of the page before; it holds the whole
- * position, so nothing is looked up. Throws RangeError when it is not one.
- */
-export async function entriesOf(
-  db: Db,
-  filter: EntryFilter,
-  page: { limit: number; startingAfter?: string },
-): Promise<EntryPage> {
-  const { mode, merchantId, account, sourceId, bucket, postedFromMs, postedBeforeMs } = filter;
-  const conditions: Filter<PostedEntry>[] = [{ mode }];
-  if (merchantId) conditions.push({ merchantId });
-  if (account) conditions.push({ 'lines.account': account });
-  if (sourceId) conditions.push({ 'source.id': sourceId });
-  if (bucket) conditions.push({ 'lines.bucket': bucket });
-  if (postedFromMs !== undefined) conditions.push({ postedAt: { $gte: new Date(postedFromMs) } });
-  if (postedBeforeMs !== undefined) conditions.push({ postedAt: { $lt: new Date(postedBeforeMs) } });
-  if (page.startingAfter !== undefined) conditions.push(after(page.startingAfter));
-  const found = await db
-    .collection<PostedEntry>(entriesSpec.name)
-    .find({ $and: conditions })
-    .sort({ postedAt: -1, _id: -1 })
-    .limit(page.limit + 1)
-    .toArray();
-  const entries = found.slice(0, page.limit);
-  const last = entries.at(-1);
-  const hasMore = found.length > page.limit;
-  return { entries, hasMore, next: hasMore && last ? `${last.postedAt.getTime()}.${last._id}` : null };
-}
-
-function after(position: string): Filter<PostedEntry> {
-  const [, ms, id] = /^(\d{1,15})\.(.+)$/.exec(position) ?? [];
-  if (ms === undefined || id === undefined) throw new RangeError('not a position in a list of entries');
-  const postedAt = new Date(Number(ms));
-  // `$lte` beside `$or` bounds the index scan, which `$or` alone would not.
-  return { postedAt: { $lte: postedAt }, $or: [{ postedAt: { $lt: postedAt } }, { _id: { $lt: id } }] };
 }

@@ -1,5 +1,9 @@
-import { forMerchants } from '../http/http.ts';
-import { BalanceObject } from './schema.ts';
+import { Type } from 'typebox';
+import { createdBounds, forMerchants, listAnswer, listObject, listQuery } from '../http/http.ts';
+import { limits } from '../limits.ts';
+import type { EntryFilter, EntryPage } from './entries.ts';
+import { BalanceObject, BalanceTransaction, transactionTypeNames } from './schema.ts';
+import { presentTransaction, transactionTypes } from './transactions.ts';
 
 /** The balance of a merchant in a mode, in whole shillings. */
 export type ReadBalance = (
@@ -23,6 +27,62 @@ export function showBalance(read: ReadBalance) {
       const { pending, available, reserved } = await read(merchantId, mode);
       const body: BalanceObject = { object: 'balance', mode, currency: 'TZS', pending, available, reserved };
       return { status: 200, body };
+    },
+  });
+}
+
+/** A page of entries, newest first (`entriesOf` in entries.ts). */
+export type ReadEntries = (
+  filter: EntryFilter,
+  page: { limit: number; startingAfter?: string },
+) => Promise<EntryPage>;
+
+const timeFilter = (relation: string) =>
+  Type.Optional(
+    Type.String({
+      format: 'date-time',
+      maxLength: 40,
+      description: `Posted ${relation} this time (ISO 8601).`,
+    }),
+  );
+
+/** GET /v1/balance_transactions: an addition to the interface. */
+export function listTransactions(read: ReadEntries) {
+  return forMerchants({
+    operation: {
+      id: 'listBalanceTransactions',
+      summary: 'List what changed the balance',
+      description:
+        'An addition to the interface. Newest first, of the key’s mode: each payment with its gross, fee and net, ' +
+        'each settlement, each late payment. Amounts are in whole Tanzanian shillings.',
+      tag: 'Money',
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: listObject(BalanceTransaction, 'BalanceTransactionList'),
+        },
+      },
+    },
+    query: listQuery('txn', {
+      type: Type.Optional(Type.Enum([...transactionTypeNames])),
+      'created_at[gte]': timeFilter('at or after'),
+      'created_at[gt]': timeFilter('after'),
+      'created_at[lte]': timeFilter('at or before'),
+      'created_at[lt]': timeFilter('before'),
+    }),
+    handler: async ({ principal: { merchantId, mode }, query }) => {
+      const { createdFromMs, createdToMs } = createdBounds(query);
+      const { entries, hasMore } = await read(
+        {
+          merchantId,
+          mode,
+          ...(query.type === undefined ? {} : { type: transactionTypes[query.type] }),
+          ...(createdFromMs === undefined ? {} : { postedFromMs: createdFromMs }),
+          ...(createdToMs === undefined ? {} : { postedBeforeMs: createdToMs }),
+        },
+        { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after },
+      );
+      return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
     },
   });
 }

@@ -9,20 +9,17 @@ import {
   forOperators,
   type OperatorPrincipal,
 } from '../http/http.ts';
-import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
-import type { Settlements } from '../settlement/settlement.ts';
 import { auditLine } from './operators.ts';
 import type { OperatorReader } from './reader.ts';
-import { bodyOf, found, operation, Reason } from './routes.ts';
+import { found, operation, Reason } from './routes.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
 export interface ActorAdminDeps {
   actors: Actors;
   clock: Clock;
   reader: OperatorReader;
-  settlements: Settlements;
 }
 
 const machineByPrefix: Readonly<Record<string, string>> = {
@@ -209,47 +206,6 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
           from: result.from,
           to: result.to,
           actions: result.asked,
-        },
-      };
-    },
-  });
-}
-
-export function runSettlement({ actors, clock, settlements }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
-  return forOperators({
-    operation: operation(
-      'runSettlement',
-      'Settle what is due',
-      200,
-      '`as_of` settles as if it were that time; only the past and the near future make sense.',
-    ),
-    body: bodyOf('SettlementRun', {
-      as_of: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
-      reason: Type.Optional(Reason),
-    }),
-    handler: async ({ principal, body, requestId }) => {
-      const at = clock.now();
-      const asOfMs = body.as_of === undefined ? at : Date.parse(body.as_of);
-      await actors.commit([
-        auditLine({
-          at,
-          by: principal.name,
-          action: 'settlement.run',
-          target: newId('aud', at),
-          reason: body.reason ?? 'run',
-          requestId,
-          after: { asOf: new Date(asOfMs) },
-        }),
-      ]);
-      const report = await settlements.settleDue(asOfMs, { kind: 'operator', id: principal.name });
-      return {
-        status: 200,
-        body: {
-          object: 'settlement_run',
-          as_of: new Date(asOfMs).toISOString(),
-          made: report.made,
-          settled: report.settled,
-          amount: report.amountTzs,
         },
       };
     },

@@ -2,6 +2,7 @@ import type { Db } from 'mongodb';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import { type ActorDoc, type Actors, actorIndexes, type Cause, StepRaced } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
+import { newId } from '../ids.ts';
 import { type Bucket, dropEmptyBucket, openBuckets } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec } from '../mongo.ts';
@@ -9,6 +10,7 @@ import type { Queues } from '../queue.ts';
 import { dateDueAtMs } from './calendar.ts';
 
 export { settlementDate } from './calendar.ts';
+export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';
 
 /**
  * Midnight in Dar es Salaam. The timer of each settlement, the scheduled job, the minute's sweep, the boot and
@@ -50,10 +52,12 @@ export class Settlements {
   }
 
   /**
-   * Makes a settlement for each new bucket and settles every bucket that is due at `asOfMs`. Safe to run from
-   * many processes, at any time and as often as one likes.
+   * Makes a settlement for each new bucket and settles every bucket that is due, with `asOfMs` only those that
+   * were due by then. A moment still to come counts as now: money is never available before its date. Safe to
+   * run from many processes, at any time and as often as one likes.
    */
-  async settleDue(asOfMs: number, cause: Cause): Promise<RunReport> {
+  async settleDue(cause: Cause, asOfMs = Number.POSITIVE_INFINITY): Promise<RunReport> {
+    const dueByMs = Math.min(asOfMs, this.#options.clock.now());
     const report: RunReport = { made: 0, settled: 0, amountTzs: 0 };
     const known = new Set<string>();
     for await (const bucket of openBuckets(this.#options.db)) {
@@ -62,8 +66,8 @@ export class Settlements {
         known.add(id);
         if (await this.#make(bucket, cause)) report.made += 1;
       }
-      if (dateDueAtMs(bucket.date) > asOfMs) continue;
-      const amountTzs = await this.#settle(bucket, asOfMs, cause);
+      if (dateDueAtMs(bucket.date) > dueByMs) continue;
+      const amountTzs = await this.#settle(bucket, cause);
       if (amountTzs === 0) continue;
       report.settled += 1;
       report.amountTzs += amountTzs;
@@ -73,18 +77,17 @@ export class Settlements {
 
   /** Settles the buckets of one settlement (its own timer's call). */
   async settle(doc: SettlementDoc): Promise<void> {
-    const { db, clock } = this.#options;
     const { merchantId, mode, data } = doc;
-    for await (const bucket of openBuckets(db, { merchantId, mode, date: data.date })) {
-      await this.#settle(bucket, clock.now(), { kind: 'timer', id: doc._id });
+    for await (const bucket of openBuckets(this.#options.db, { merchantId, mode, date: data.date })) {
+      await this.#settle(bucket, { kind: 'timer', id: doc._id });
     }
   }
 
   /** The job scheduler at 00:00 Africa/Dar_es_Salaam, and a worker for it. It only wakes `settleDue`. */
   async start(queues: Queues): Promise<void> {
-    const { clock, log } = this.#options;
+    const { log } = this.#options;
     queues.work(midnightQueue, 1, async () => {
-      await this.settleDue(clock.now(), { kind: 'timer', id: 'midnight' });
+      await this.settleDue({ kind: 'timer', id: 'midnight' });
     });
     await this.schedule(queues).catch((error) =>
       log.debug({ error: String(error) }, 'midnight left to the sweep'),
@@ -126,8 +129,8 @@ export class Settlements {
   }
 
   /** Moves one bucket; returns what was moved, 0 when it was held, empty or settled by somebody else. */
-  async #settle(bucket: Bucket, at: number, cause: Cause): Promise<number> {
-    const { actors } = this.#options;
+  async #settle(bucket: Bucket, cause: Cause): Promise<number> {
+    const { actors, clock } = this.#options;
     let current: Bucket | undefined = bucket;
     for (let race = 0; race < maxRaces && current; race += 1) {
       const { stripe, amountTzs } = current;
@@ -136,10 +139,12 @@ export class Settlements {
           await actors.commit(dropEmptyBucket(current));
           return 0;
         }
+        // By the clock, whatever date the run was asked for: this is when the entry was written.
+        const at = clock.now();
         const result = await actors.send(
           { machine: 'settlement', id: settlementId(bucket) },
           { type: 'settlement.due', at, stripe, amountTzs },
-          { stepId: `${settlementId(bucket)}.${stripe}.${at}.${race}`, cause },
+          { stepId: newId('req', at), cause },
         );
         return result.outcome === 'stepped' ? amountTzs : 0;
       } catch (error) {
@@ -159,6 +164,10 @@ export class Settlements {
 }
 
 /** One settlement per merchant, mode and date. */
-function settlementId({ mode, merchantId, date }: Bucket): string {
+export function settlementId({
+  mode,
+  merchantId,
+  date,
+}: Pick<Bucket, 'mode' | 'merchantId' | 'date'>): string {
   return `stl.${mode}.${merchantId}.${date}`;
 }

@@ -16,8 +16,7 @@ import {
   readCapture,
   successProvedFalse,
 } from '../../src/ledger/ledger.ts';
-import { inSnapshot } from '../../src/ledger/snapshot.ts';
-import type { Doc } from '../../src/mongo.ts';
+import { type Doc, snapshotRead } from '../../src/mongo.ts';
 import { type Books, noonMs, openBooks, otherCommitter, payment, tomorrow } from '../support/books.ts';
 
 const settlement = { machine: 'settlement', id: 'stl_a', seq: 1 };
@@ -108,7 +107,7 @@ describe('ledger on MongoDB', () => {
   it('what is read in one snapshot is of one moment', async () => {
     const merchantId = newMerchant();
     await books.written(post(collectionSucceeded(payment({ merchantId }), inTomorrow())));
-    const counts = await inSnapshot(books.db, async (options) => {
+    const counts = await snapshotRead(books.db, async (options) => {
       const count = () => books.db.collection(entriesSpec.name).find({ merchantId }, options).toArray();
       const before = await count();
       await books.written(post(collectionSucceeded(payment({ merchantId }), inTomorrow())));

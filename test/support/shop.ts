@@ -118,6 +118,15 @@ function routesOf(collections: CollectionsApi): Route[] {
     collections,
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }),
     readEvent: async () => undefined,
+    money: {
+      entries: async () => ({ entries: [], hasMore: false }),
+      settlements: {
+        list: async () => ({ rows: [], hasMore: false }),
+        show: async () => undefined,
+        collectionIds: async () => ({ ids: [], hasMore: false }),
+      },
+      collections: async () => [],
+    },
   });
 }
 

@@ -19,8 +19,15 @@ const routes = merchantRoutes({
   collections: nothing,
   readBalance: unused,
   readEvent: unused,
+  money: nothing as unknown as AppDeps['money'],
 });
 const document = describeRoutes(routes);
+const additions = [
+  'get /v1/balance_transactions',
+  'get /v1/settlements',
+  'get /v1/settlements/{id}',
+  'get /v1/settlements/{id}/collections',
+];
 
 interface OperationDoc {
   operationId: string;
@@ -42,7 +49,7 @@ describe('the OpenAPI document', () => {
     ).to.equal(true);
   });
 
-  it('names the six routes of the interface and itself', () => {
+  it('names the six routes of the interface, itself, and the additions', () => {
     const named = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path}`),
     );
@@ -54,7 +61,20 @@ describe('the OpenAPI document', () => {
       'get /v1/balance',
       'get /v1/events/{id}',
       'get /v1/openapi.json',
+      ...additions,
     ]);
+  });
+
+  it('marks the additions to the interface as such, and nothing else', () => {
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(item) as [string, Record<string, unknown>][]) {
+        const isAddition = additions.includes(`${method} ${path}`);
+        expect((operation.tags as string[]).includes('Money'), path).to.equal(isAddition);
+        expect(/^An addition to the interface\./.test(String(operation.description)), path).to.equal(
+          isAddition,
+        );
+      }
+    }
   });
 
   it('has the webhooks of the three events, with their signature', () => {

@@ -1,0 +1,183 @@
+import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import { type Clock, isoTime } from '../clock.ts';
+import {
+  actionNotAllowed,
+  type Endpoint,
+  type Fault,
+  forOperators,
+  listAnswer,
+  type OperatorPrincipal,
+} from '../http/http.ts';
+import { idPattern, newId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { SettlementReader, SettlementRow, Settlements } from '../settlement/settlement.ts';
+import { auditLine } from './operators.ts';
+import { bodyOf, found, ModeField, operation, Reason } from './routes.ts';
+
+/** Settlements for operators: what is due, kept back and done, and the button that settles now. */
+export interface SettlementAdminDeps {
+  actors: Actors;
+  clock: Clock;
+  settlements: Settlements;
+  settlementReader: SettlementReader;
+}
+
+/** The actor's id, as in /admin/actors. */
+const settlementPattern = '^stl\\.(?:live|test)\\.mer_[0-9A-HJKMNP-TV-Z]{26}\\.\\d{4}-\\d{2}-\\d{2}$';
+const SettlementId = Type.Object({ id: Type.String({ maxLength: 60, pattern: settlementPattern }) });
+
+function presentSettlement({ id, doc, pendingTzs }: SettlementRow) {
+  const { context } = doc.snapshot;
+  return {
+    id: doc._id,
+    object: 'settlement',
+    /** As its merchant knows it. */
+    public_id: id,
+    merchant_id: doc.merchantId,
+    mode: doc.mode,
+    state: doc.state,
+    settlement_date: doc.data.date,
+    due_at: isoTime(context.dueAtMs),
+    amount: context.settledTzs,
+    pending: pendingTzs,
+    parts: Object.values(context.parts).reduce((sum, parts) => sum + parts, 0),
+    settled_at: context.settledAt === null ? null : isoTime(context.settledAt),
+  };
+}
+
+export function listSettlements({ settlementReader }: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listSettlements', 'List settlements, latest date first', 200),
+    query: Type.Object(
+      {
+        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+        mode: Type.Optional(ModeField),
+        state: Type.Optional(Type.Enum(['due', 'held', 'settled'])),
+        date: Type.Optional(Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
+        ),
+        starting_after: Type.Optional(Type.String({ maxLength: 60, pattern: settlementPattern })),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const { merchant, mode, state, date, starting_after } = query;
+      const filter = {
+        ...(merchant === undefined ? {} : { merchantId: merchant }),
+        ...(mode === undefined ? {} : { mode: mode as 'live' | 'test' }),
+        ...(state === undefined ? {} : { state: state as 'due' | 'held' | 'settled' }),
+        ...(date === undefined ? {} : { date }),
+      };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: starting_after };
+      const { rows, hasMore } = await settlementReader.search(filter, page);
+      return { status: 200, body: listAnswer(rows.map(presentSettlement), hasMore) };
+    },
+  });
+}
+
+export function showSettlement({ settlementReader }: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('getSettlement', 'Read a settlement', 200),
+    params: SettlementId,
+    handler: async ({ params }) => ({
+      status: 200,
+      body: presentSettlement(await found(settlementReader.find(params.id))),
+    }),
+  });
+}
+
+/** Keeps a day's money back before it is settled, or lets it go again; money that is due settles at once. */
+export function commandSettlement(
+  { actors, clock, settlementReader }: SettlementAdminDeps,
+  command: 'held' | 'released',
+): Endpoint<OperatorPrincipal> {
+  const isHold = command === 'held';
+  return forOperators({
+    operation: operation(
+      isHold ? 'holdSettlement' : 'releaseSettlement',
+      isHold ? 'Keep a settlement back' : 'Let a settlement go',
+      200,
+      isHold
+        ? 'Nothing of it is settled until it is released. 409 once it is settled.'
+        : 'What is due settles within a minute. 409 unless it is held.',
+      ['action_not_allowed'],
+    ),
+    params: SettlementId,
+    body: bodyOf(isHold ? 'SettlementHold' : 'SettlementRelease', { reason: Reason }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const before = await found(settlementReader.find(params.id));
+      const [at, by, { reason }] = [clock.now(), principal.name, body];
+      const line = auditLine({
+        ...{ at, by, reason, requestId },
+        action: `settlement.${command}`,
+        target: params.id,
+        merchantId: before.doc.merchantId,
+        before: { state: before.doc.state },
+        after: { state: isHold ? 'held' : 'due' },
+      });
+      const result = await actors.send(
+        { machine: 'settlement', id: params.id },
+        { type: `operator.${command}`, at, reason },
+        { stepId: requestId, cause: { kind: 'operator', id: by }, writes: [line] },
+      );
+      if (result.outcome !== 'stepped') {
+        throw actionNotAllowed(`A settlement that is ${result.doc.state} cannot be ${command}.`);
+      }
+      return { status: 200, body: presentSettlement(await found(settlementReader.find(params.id))) };
+    },
+  });
+}
+
+export function runSettlement({
+  actors,
+  clock,
+  settlements,
+}: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'runSettlement',
+      'Settle what is due',
+      200,
+      'With `as_of` only what was due by that time. A time to come is refused: money is never available early.',
+    ),
+    body: bodyOf('SettlementRun', {
+      as_of: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
+      reason: Type.Optional(Reason),
+    }),
+    check: (body) => asOfFaults(body.as_of, clock),
+    handler: async ({ principal, body, requestId }) => {
+      const at = clock.now();
+      const asOfMs = body.as_of === undefined ? at : Date.parse(body.as_of);
+      await actors.commit([
+        auditLine({
+          at,
+          by: principal.name,
+          action: 'settlement.run',
+          target: newId('aud', at),
+          reason: body.reason ?? 'run',
+          requestId,
+          after: { asOf: new Date(asOfMs) },
+        }),
+      ]);
+      const report = await settlements.settleDue({ kind: 'operator', id: principal.name }, asOfMs);
+      return {
+        status: 200,
+        body: {
+          object: 'settlement_run',
+          as_of: isoTime(asOfMs),
+          made: report.made,
+          settled: report.settled,
+          amount: report.amountTzs,
+        },
+      };
+    },
+  });
+}
+
+function asOfFaults(asOf: unknown, clock: Clock): Fault[] {
+  if (typeof asOf !== 'string' || !(Date.parse(asOf) > clock.now())) return [];
+  const message = 'as_of is still to come: money is never available before its date.';
+  return [{ param: 'as_of', code: 'parameter_invalid', message }];
+}

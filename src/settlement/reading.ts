@@ -1,0 +1,174 @@
+import type { Db, Filter } from 'mongodb';
+import { derivedId, idTimeOf } from '../ids.ts';
+import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
+import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
+import { eatDate } from './calendar.ts';
+import { type SettlementDoc, settlementId, settlementsSpec } from './settlement.ts';
+
+/**
+ * Settlements as merchants and operators read them. What still waits is read from the buckets in the same
+ * snapshot as the actor, so money is never seen in neither or in both.
+ */
+
+/** Whose settlements: one merchant in one mode. */
+export interface Whose {
+  merchantId: string;
+  mode: 'live' | 'test';
+}
+
+/** A settlement with the money that still waits for it, in whole shillings. */
+export interface SettlementRow {
+  /** `stl_…`, as merchants know it. */
+  id: string;
+  doc: SettlementDoc;
+  pendingTzs: number;
+}
+
+/** What operators narrow the list by. */
+export interface SettlementFilter {
+  merchantId?: string;
+  mode?: 'live' | 'test';
+  state?: 'due' | 'held' | 'settled';
+  date?: string;
+}
+
+export class SettlementReader {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** A merchant's settlements, latest date first. The cursor's time part is its date; nothing is looked up. */
+  async list(
+    whose: Whose,
+    page: { limit: number; startingAfter?: string },
+  ): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
+    const filter: Filter<SettlementDoc> = { merchantId: whose.merchantId, mode: whose.mode };
+    const untilMs = page.startingAfter === undefined ? undefined : idTimeOf(page.startingAfter);
+    if (untilMs !== undefined && Number.isFinite(untilMs)) filter['data.date'] = { $lt: eatDate(untilMs) };
+    return this.#page(filter, page.limit);
+  }
+
+  /** One settlement of this merchant and mode; undefined for everybody else's. */
+  async show(whose: Whose, id: string): Promise<SettlementRow | undefined> {
+    const dueAtMs = idTimeOf(id);
+    if (!Number.isFinite(dueAtMs)) return undefined;
+    const _id = settlementId({ ...whose, date: eatDate(dueAtMs) });
+    // Every merchant has a settlement of that date: the rest of the id says whose is meant.
+    if (publicId(_id, dueAtMs) !== id) return undefined;
+    return this.find(_id);
+  }
+
+  /** One settlement by its actor's id. */
+  async find(_id: string): Promise<SettlementRow | undefined> {
+    const { rows } = await this.#page({ _id: { $eq: _id } }, 1);
+    return rows[0];
+  }
+
+  /** Settlements of all merchants, latest date first. `startingAfter`: the last actor id of the page before. */
+  async search(
+    { merchantId, mode, state, date }: SettlementFilter,
+    page: { limit: number; startingAfter?: string },
+  ): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
+    const conditions: Filter<SettlementDoc>[] = [{}];
+    if (merchantId) conditions.push({ merchantId: { $eq: merchantId } });
+    if (mode) conditions.push({ mode });
+    if (state) conditions.push({ state });
+    if (date) conditions.push({ 'data.date': { $eq: date } });
+    const { startingAfter } = page;
+    if (startingAfter !== undefined) {
+      const last = startingAfter.slice(-'2026-11-22'.length);
+      conditions.push({
+        $or: [{ 'data.date': { $lt: last } }, { 'data.date': last, _id: { $lt: startingAfter } }],
+      });
+    }
+    return this.#page({ $and: conditions }, page.limit);
+  }
+
+  /**
+   * The ids of the collections whose money a settlement consists of, newest first. `before`: only ids below it.
+   * Those whose success proved false before the date are not among them: their money left the bucket again.
+   */
+  async collectionIds(
+    { mode, merchantId, data }: SettlementDoc,
+    page: { limit: number; before?: string },
+  ): Promise<{ ids: string[]; hasMore: boolean }> {
+    const ids: string[] = [];
+    let before = page.before;
+    for (;;) {
+      const found = await this.#credits({ mode, merchantId, date: data.date }, before, page.limit + 1);
+      ids.push(...found.ids);
+      before = found.last;
+      if (ids.length > page.limit || before === undefined) break;
+    }
+    return { ids: ids.slice(0, page.limit), hasMore: ids.length > page.limit };
+  }
+
+  /** One stretch of the bucket's entries: the collections in it, and where the next stretch begins. */
+  async #credits(
+    { mode, merchantId, date }: Whose & { date: string },
+    before: string | undefined,
+    size: number,
+  ): Promise<{ ids: string[]; last: string | undefined }> {
+    const stored = this.#db.collection<PostedEntry>(entriesSpec.name);
+    const bucket = { merchantId, mode, 'lines.bucket': date };
+    // Posting keys begin with the collection's id, so their order is that of the ids.
+    const range = { $gte: `${mode}:col_`, $lt: before === undefined ? `${mode}:col\`` : `${mode}:${before}` };
+    const entries = await stored
+      .find({ ...bucket, _id: range }, { projection: { type: 1, 'source.id': 1 } })
+      .sort({ _id: -1 })
+      .limit(2 * size) // a collection has two entries at the most: its credit and its reversal
+      .toArray();
+    const isMore = entries.length === 2 * size;
+    const last = entries.at(-1)?.source.id;
+    // The last one's other entry may lie beyond this stretch: it begins the next one.
+    const whole = isMore ? entries.filter(({ source }) => source.id !== last) : entries;
+    const undone = new Set(
+      whole.filter(({ type }) => type === 'success.reversed').map(({ source }) => source.id),
+    );
+    const ids = whole.filter(({ source }) => !undone.has(source.id)).map(({ source }) => source.id);
+    return { ids, last: isMore ? whole.at(-1)?.source.id : undefined };
+  }
+
+  #page(filter: Filter<SettlementDoc>, limit: number): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
+    return snapshotRead(this.#db, async (options) => {
+      const found = await this.#db
+        .collection<SettlementDoc>(settlementsSpec.name)
+        .find(filter, options)
+        .sort({ 'data.date': -1, _id: -1 })
+        .limit(limit + 1)
+        .toArray();
+      const docs = found.slice(0, limit);
+      const waiting = await this.#waiting(docs, options);
+      const rows = docs.map((doc) => ({
+        id: publicId(doc._id, doc.snapshot.context.dueAtMs),
+        doc,
+        pendingTzs: waiting.get(doc._id) ?? 0,
+      }));
+      return { rows, hasMore: found.length > limit };
+    });
+  }
+
+  /** What the buckets of these settlements hold, by actor id. */
+  async #waiting(docs: SettlementDoc[], options: SnapshotOptions): Promise<Map<string, number>> {
+    const sums = new Map<string, number>();
+    const merchants = [...new Set(docs.map(({ merchantId }) => merchantId))];
+    if (merchants.length === 0) return sums;
+    const stripes = this.#db
+      .collection<Whose & { _id: string; pending?: Record<string, number> }>(balancesSpec.name)
+      .find({ merchantId: { $in: merchants } }, options);
+    for await (const { mode, merchantId, pending } of stripes) {
+      for (const [date, tzs] of Object.entries(pending ?? {})) {
+        const id = settlementId({ mode, merchantId, date });
+        sums.set(id, (sums.get(id) ?? 0) + tzs);
+      }
+    }
+    return sums;
+  }
+}
+
+/** `stl_…`: the same derivation as a settlement entry's source in the journal (ledger/transactions.ts). */
+function publicId(actorId: string, dueAtMs: number): string {
+  return derivedId('stl', dueAtMs, actorId);
+}

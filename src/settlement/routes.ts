@@ -1,0 +1,110 @@
+import { type TObject, Type } from 'typebox';
+import { isoTime } from '../clock.ts';
+import { forMerchants, listAnswer, listObject, listQuery, resourceNotFound } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { SettlementRow, Whose } from './reading.ts';
+import { SettlementObject } from './schema.ts';
+
+/** What these routes need; every method sees only what this merchant and mode own. */
+export interface SettlementsApi {
+  list(
+    whose: Whose,
+    page: { limit: number; startingAfter?: string },
+  ): Promise<{ rows: SettlementRow[]; hasMore: boolean }>;
+  show(whose: Whose, id: string): Promise<SettlementRow | undefined>;
+  collectionIds(
+    doc: SettlementRow['doc'],
+    page: { limit: number; before?: string },
+  ): Promise<{ ids: string[]; hasMore: boolean }>;
+}
+
+/** The collections of these ids as merchants see them, in this order. */
+export type ReadCollections = (ids: readonly string[]) => Promise<object[]>;
+
+const tag = 'Money';
+const SettlementId = Type.Object({
+  id: Type.String({ maxLength: 30, pattern: idPattern('stl'), description: 'The settlement’s id.' }),
+});
+
+/** The public form of a settlement. Amounts are whole shillings. */
+export function presentSettlement({ id, doc, pendingTzs }: SettlementRow): SettlementObject {
+  const { context } = doc.snapshot;
+  return {
+    id,
+    object: 'settlement',
+    status: doc.state as SettlementObject['status'],
+    mode: doc.mode,
+    currency: 'TZS',
+    settlement_date: doc.data.date,
+    due_at: isoTime(context.dueAtMs),
+    amount: context.settledTzs,
+    pending: pendingTzs,
+    ...(context.settledAt === null ? {} : { settled_at: isoTime(context.settledAt) }),
+  };
+}
+
+/** GET /v1/settlements: an addition to the interface. */
+export function listSettlements(settlements: SettlementsApi) {
+  return forMerchants({
+    operation: {
+      id: 'listSettlements',
+      summary: 'List settlements',
+      description:
+        'An addition to the interface. One settlement per settlement date, latest date first, of the key’s mode. ' +
+        'A day’s settlement appears within a minute of its first payment. Amounts are in whole Tanzanian shillings.',
+      tag,
+      answers: { 200: { description: 'One page.', schema: listObject(SettlementObject, 'SettlementList') } },
+    },
+    query: listQuery('stl', {}),
+    handler: async ({ principal, query }) => {
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const { rows, hasMore } = await settlements.list(principal, page);
+      return { status: 200, body: listAnswer(rows.map(presentSettlement), hasMore) };
+    },
+  });
+}
+
+/** GET /v1/settlements/:id: an addition to the interface. */
+export function showSettlement(settlements: SettlementsApi) {
+  return forMerchants({
+    operation: {
+      id: 'getSettlement',
+      summary: 'Read a settlement',
+      description: 'An addition to the interface. Amounts are in whole Tanzanian shillings.',
+      tag,
+      answers: { 200: { description: 'The settlement.', schema: SettlementObject } },
+    },
+    params: SettlementId,
+    handler: async ({ principal, params }) => {
+      const row = await settlements.show(principal, params.id);
+      if (!row) throw resourceNotFound();
+      return { status: 200, body: presentSettlement(row) };
+    },
+  });
+}
+
+/** GET /v1/settlements/:id/collections: an addition to the interface. `collection`: the schema of its items. */
+export function listSettled(settlements: SettlementsApi, read: ReadCollections, collection: TObject) {
+  return forMerchants({
+    operation: {
+      id: 'listSettlementCollections',
+      summary: 'List a settlement’s collections',
+      description:
+        'An addition to the interface. The collections whose net the settlement consists of, newest first.',
+      tag,
+      answers: { 200: { description: 'One page.', schema: listObject(collection, 'CollectionList') } },
+    },
+    params: SettlementId,
+    query: listQuery('col', {}),
+    handler: async ({ principal, params, query }) => {
+      const row = await settlements.show(principal, params.id);
+      if (!row) throw resourceNotFound();
+      const { ids, hasMore } = await settlements.collectionIds(row.doc, {
+        limit: query.limit ?? limits.listDefault,
+        ...(query.starting_after === undefined ? {} : { before: query.starting_after }),
+      });
+      return { status: 200, body: listAnswer(await read(ids), hasMore) };
+    },
+  });
+}
