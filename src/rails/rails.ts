@@ -1,7 +1,34 @@
 import type { FailureCode, RailTerms } from '../../machines/collection.ts';
 
+export {
+  type BreakerDoc,
+  Breakers,
+  breakerId,
+  breakersSpec,
+  healthOf,
+  type RailOperation,
+  railOperations,
+} from './breakers.ts';
+export { type CallbackDoc, Callbacks, callbacksSpec } from './callbacks.ts';
 export { Doorbell, doorbellQueue } from './doorbell.ts';
-export { type Sighting, simulate, testScenario } from './simulator.ts';
+export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
+export { GuardedRail } from './guarded.ts';
+export { MpesaRail, mpesaTerms, sessionsName } from './mpesa/mpesa.ts';
+export { OwnSessions, railSessionsSpec, StoredSessions } from './mpesa/store.ts';
+export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
+export {
+  debitMs,
+  type NetworkStory,
+  networkScenario,
+  networkStories,
+  receiptOf,
+  type Scenario,
+  type Sighting,
+  type SimulatorTimes,
+  sight,
+  simulate,
+  testScenario,
+} from './simulator.ts';
 export { TestRail } from './testRail.ts';
 
 /**
@@ -20,12 +47,41 @@ export interface PushRequest {
   notAfterMs: number;
 }
 
+/** Why nothing was sent. Each proves that no byte of the payment reached the platform. */
+export type NotSent =
+  | 'too_late'
+  | 'connect_failed'
+  | 'no_session'
+  | 'gate_refused'
+  | 'breaker_open'
+  | 'phone_busy'
+  | 'stopping';
+
+/** Why an answer decides nothing. */
+export type Unclear =
+  | 'timeout'
+  | 'connection_lost'
+  | 'stopped'
+  | 'http_error'
+  | 'unreadable'
+  | 'ambiguous_code'
+  | 'unmapped_code'
+  | 'duplicate_reference'
+  | 'unknown_status'
+  | 'other_payment'
+  | NotSent;
+
+/** Who has to act on a failure. Never shown to merchants; `us` and `provider` raise an alert. */
+export type Fault = 'customer' | 'merchant' | 'us' | 'provider';
+
+type Failed = { kind: 'failed'; code: FailureCode; message?: string; fault?: Fault };
+
 export type PushOutcome =
   | { kind: 'accepted' }
   | { kind: 'succeeded'; receipt: string }
-  | { kind: 'failed'; code: FailureCode; message?: string }
-  | { kind: 'notAttempted'; why: string }
-  | { kind: 'unknown'; why: string };
+  | Failed
+  | { kind: 'notAttempted'; why: NotSent }
+  | { kind: 'unknown'; why: Unclear };
 
 export interface StatusQuery {
   collectionId: string;
@@ -37,12 +93,13 @@ export interface StatusQuery {
 
 export type StatusAnswer =
   | { kind: 'pending' }
-  | { kind: 'succeeded'; receipt: string }
-  | { kind: 'failed'; code: FailureCode; message?: string }
+  /** `receipt`: absent when the rail names none. */
+  | { kind: 'succeeded'; receipt?: string }
+  | Failed
   | { kind: 'expired' }
   | { kind: 'reversed' }
   | { kind: 'notFound' }
-  | { kind: 'unknown'; why: string };
+  | { kind: 'unknown'; why: Unclear };
 
 export interface ReverseRequest {
   collectionId: string;
@@ -52,30 +109,95 @@ export interface ReverseRequest {
 
 export type ReverseOutcome =
   | { kind: 'succeeded' }
+  /** The rail refused, or nothing was sent: the money is where it was. */
   | { kind: 'failed'; why: string }
-  | { kind: 'unknown'; why: string };
+  | { kind: 'unknown'; why: Unclear };
 
 /** What a rail said, verbatim; kept with every answer and shown to operators only. */
 export interface Evidence {
+  /** The rail's result code. */
   code?: string;
   httpStatus?: number;
+  /** The body, or the error, as it came; at most 2,048 characters. */
   text?: string;
   atMs: number;
+}
+
+/** A callback as it came in. */
+export interface RawCallback {
+  body: Buffer;
+}
+
+/** What a rail wants to hear back. */
+export interface CallbackReply {
+  status: number;
+  contentType: string;
+  body: string;
+}
+
+/**
+ * What a callback says: whose it is, and evidence. Never a verdict: nobody signs callbacks, so they are doorbells
+ * and the rail is asked. `rejected`: nothing in it names a payment.
+ */
+export type CallbackParse =
+  | {
+      kind: 'notice';
+      collectionId: string;
+      /** Equal for repetitions of one callback. */
+      dedupeKey: string;
+      hint: { code?: string; text?: string; receipt?: string; conversationId?: string };
+      reply: CallbackReply;
+    }
+  | { kind: 'rejected'; why: string; reply: CallbackReply };
+
+/** What a rail can do and what it promises. The conformance kit holds it to these. */
+export interface Capabilities {
+  queryableBy: readonly ('reference' | 'receipt' | 'conversation')[];
+  /** The same reference twice is one debit, promised by the rail. */
+  referenceIsIdempotent: boolean;
+  /** How long the customer's prompt lives. */
+  promptLifeMs: number;
+  /** "Not found" means nothing for this long after a push. */
+  notFoundGraceMs: number;
+  /** Every code that its answers can be mapped to; each has a scripted number. */
+  producedFailureCodes: readonly FailureCode[];
+  callbacks: 'none' | 'maybe' | 'always';
 }
 
 export interface Rail {
   readonly name: string;
   readonly terms: RailTerms;
+  readonly capabilities: Capabilities;
+  /** The addresses this rail may call; none for a rail inside this process. */
+  readonly addresses: readonly string[];
   requestPayment(request: PushRequest, signal: AbortSignal): Promise<PushOutcome & { evidence?: Evidence }>;
   queryStatus(query: StatusQuery, signal: AbortSignal): Promise<StatusAnswer & { evidence?: Evidence }>;
   reversePayment?(
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }>;
+  /** Pure: identifiers and evidence, whatever the bytes are. Absent: the rail never calls back by HTTP. */
+  parseCallback?(raw: RawCallback): CallbackParse;
+  /** Whether the rail answers at all. Never a push. */
+  probe(signal: AbortSignal): Promise<'up' | 'down'>;
+  /** True while nothing may be pushed (its breaker is not closed); creation is then refused. */
+  isDown?(): Promise<boolean>;
 }
 
 /** The rail of each mode. Live mode has none until one is configured: creation then answers 503. */
 export interface Rails {
   test: Rail;
   live: Rail | undefined;
+}
+
+/**
+ * Start-up check: a test key can never reach an address of the live rail, nor any other address.
+ * @throws Error when the rails are joined wrongly.
+ */
+export function checkApart({ test, live }: Rails): void {
+  const shared = test.addresses.filter((address) => live?.addresses.includes(address));
+  if (test === live || shared.length > 0)
+    throw new Error(`the rail of test mode reaches an address of the live rail: ${shared.join(', ')}`);
+  if (test.addresses.length > 0)
+    throw new Error(`the rail of test mode reaches an address: ${test.addresses.join(', ')}`);
 }

@@ -2,15 +2,37 @@ import { createHash } from 'node:crypto';
 import type { FailureCode } from '../../machines/collection.ts';
 
 /**
- * The mobile-money network of test mode, as a pure function: what it says of a payment follows from the phone
- * number, the reference, the moment of the push and now. It remembers nothing, so any process and any restart
- * is told the same story (decisions.md "Test mode").
+ * The simulated mobile-money network, as pure functions: what it says of a payment follows from the phone number,
+ * the reference, the moment of the push and now. They remember nothing, so any process and any restart is told the
+ * same story. Two doors lead to them: the rail of test mode (testRail.ts, decisions.md "Test mode") and the process
+ * that speaks M-Pesa's wire format (simulator/).
  */
 export type Outcome =
-  | { kind: 'paid'; afterMs: number }
+  | {
+      kind: 'paid';
+      /** The money moves here, whatever becomes of any answer. */
+      afterMs: number;
+      /** Until then the network does not find the payment. */
+      indexedAfterMs?: number;
+      /** From then on the network says that it was reversed. */
+      reversedAfterMs?: number;
+      /** From then on the network wrongly says that it failed. */
+      deniedAfterMs?: number;
+    }
   | { kind: 'refused'; code: FailureCode; afterMs: number }
   | { kind: 'ignored'; thenPaidAfterMs?: number }
+  /** The push never arrived: there is nothing to find. */
+  | { kind: 'absent' }
   | { kind: 'silent' };
+
+/** What becomes of the HTTP answer to a push, apart from the money. Absent: the outcome, at its time. */
+export type PushLine =
+  | { does: 'answers'; code: string; afterMs: number }
+  | { does: 'resets' | 'cuts' | 'garbles'; afterMs: number }
+  | { does: 'fails'; httpStatus: number; afterMs: number }
+  | { does: 'hangs' }
+  /** The session is over at the first push; the next session's is taken. */
+  | { does: 'ends the session' };
 
 export interface Scenario {
   outcome: Outcome;
@@ -18,6 +40,11 @@ export interface Scenario {
   refusedAtOnce?: FailureCode;
   /** When the network rings our doorbell, in milliseconds after the push. */
   bellsMs: number[];
+  /** Which of those bells are somebody else's, and what they claim. */
+  forged?: Readonly<Record<number, string>>;
+  push?: PushLine;
+  /** Every other query fails. */
+  flakyQueries?: true;
 }
 
 export interface SimulatorTimes {
@@ -33,6 +60,8 @@ export type Sighting =
   | { kind: 'succeeded'; receipt: string }
   | { kind: 'failed'; code: FailureCode }
   | { kind: 'expired' }
+  | { kind: 'reversed' }
+  | { kind: 'notFound' }
   | { kind: 'unknown' };
 
 const refusals: Readonly<Record<string, FailureCode>> = {
@@ -49,10 +78,20 @@ function fraction(reference: string): number {
   return createHash('sha256').update(reference).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-/** The story of one payment: what happens, when, and when the network calls back. */
+/** When the customer of this payment answers. */
+function answerMs(reference: string, { delayMinMs, delayMaxMs }: SimulatorTimes): number {
+  return Math.round(delayMinMs + fraction(reference) * (delayMaxMs - delayMinMs));
+}
+
+/** The receipt of this payment. */
+export function receiptOf(reference: string): string {
+  return `SIM${createHash('sha256').update(reference).digest('hex').slice(0, 10).toUpperCase()}`;
+}
+
+/** The story of one payment in test mode: what happens, when, and when the network calls back. */
 export function testScenario(msisdn: string, reference: string, times: SimulatorTimes): Scenario {
-  const { delayMinMs, delayMaxMs, promptLifeMs, speed } = times;
-  const afterMs = Math.round(delayMinMs + fraction(reference) * (delayMaxMs - delayMinMs));
+  const { promptLifeMs, speed } = times;
+  const afterMs = answerMs(reference, times);
   const refusal = refusals[msisdn];
   if (refusal) return { outcome: { kind: 'refused', code: refusal, afterMs }, bellsMs: [afterMs] };
   const paid: Outcome = { kind: 'paid', afterMs };
@@ -84,25 +123,241 @@ export function testScenario(msisdn: string, reference: string, times: Simulator
   }
 }
 
+/** How a story of the live-looking numbers must end: a status, a failure code, or a state that operators see. */
+export type Ending = 'succeeded' | 'expired' | 'late' | 'underReview' | FailureCode;
+
+export interface NetworkStory {
+  /** What happens, for people. */
+  what: string;
+  ends: Ending;
+  scenario(afterMs: number, times: SimulatorTimes): Scenario;
+}
+
+const paid = (afterMs: number, more: object = {}): Outcome => ({ kind: 'paid', afterMs, ...more });
+const refused = (code: FailureCode) => (afterMs: number) => ({
+  outcome: { kind: 'refused', code, afterMs } as const,
+  bellsMs: [afterMs],
+});
+const atOnce = (code: FailureCode) => () => ({
+  outcome: { kind: 'refused', code, afterMs: 0 } as const,
+  bellsMs: [0],
+});
+/** The sync answer is a time-out, so that only a query tells. */
+const timedOut = (afterMs: number): PushLine => ({ does: 'answers', code: 'INS-9', afterMs });
+
+/** The scripted numbers of the wire simulator. None is a documented test number: live mode takes them all. */
+export const networkStories: Readonly<Record<string, NetworkStory>> = {
+  '255740000001': {
+    what: 'pays',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms] }),
+  },
+  '255740000002': {
+    what: 'INS-2006',
+    ends: 'insufficient_funds',
+    scenario: refused('insufficient_funds'),
+  },
+  '255740000003': { what: '401 with INS-6', ends: 'declined', scenario: refused('declined') },
+  '255740000004': {
+    what: 'INS-9, and the query says Cancelled',
+    ends: 'cancelled',
+    scenario: (ms) => ({ ...refused('cancelled')(ms), push: timedOut(ms) }),
+  },
+  '255740000005': { what: 'INS-2051 at once', ends: 'payer_not_found', scenario: atOnce('payer_not_found') },
+  '255740000006': { what: 'INS-990', ends: 'payer_limit_reached', scenario: refused('payer_limit_reached') },
+  '255740000007': {
+    what: 'nobody answers: INS-9, then the query finds nothing',
+    ends: 'expired',
+    scenario: (_, { promptLifeMs }) => ({
+      outcome: { kind: 'absent' },
+      bellsMs: [],
+      push: timedOut(promptLifeMs),
+    }),
+  },
+  '255740000008': {
+    what: 'the money moves, then the connection is reset',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'resets', afterMs: ms } }),
+  },
+  '255740000009': {
+    what: '502 with HTML and no debit; never found',
+    ends: 'expired',
+    scenario: () => ({
+      outcome: { kind: 'absent' },
+      bellsMs: [],
+      push: { does: 'fails', httpStatus: 502, afterMs: 0 },
+    }),
+  },
+  '255740000010': {
+    what: 'INS-1, then the query says Completed',
+    ends: 'succeeded',
+    scenario: (ms) => ({
+      outcome: paid(ms),
+      bellsMs: [],
+      push: { does: 'answers', code: 'INS-1', afterMs: ms },
+    }),
+  },
+  '255740000011': {
+    what: 'INS-9, not found for 240 s, then Completed',
+    ends: 'succeeded',
+    scenario: (ms, { speed }) => ({
+      outcome: paid(ms, { indexedAfterMs: 240_000 / speed }),
+      bellsMs: [],
+      push: timedOut(ms),
+    }),
+  },
+  '255740000012': {
+    what: 'INS-9, Expired, and the customer pays two minutes later',
+    ends: 'late',
+    scenario: (_, { promptLifeMs, speed }) => ({
+      outcome: { kind: 'ignored', thenPaidAfterMs: promptLifeMs + 120_000 / speed },
+      bellsMs: [],
+      push: timedOut(promptLifeMs),
+    }),
+  },
+  '255740000013': {
+    what: 'pays; the callback comes three times, first before the answer',
+    ends: 'succeeded',
+    scenario: (ms, { speed }) => ({
+      outcome: paid(ms),
+      bellsMs: [ms, ms + 1, ms + 500 / speed],
+      push: { does: 'answers', code: 'INS-0', afterMs: ms + 1_000 / speed },
+    }),
+  },
+  '255740000014': {
+    what: 'a forged callback claims INS-0; nobody pays',
+    ends: 'expired',
+    scenario: (ms, { promptLifeMs }) => ({
+      outcome: { kind: 'ignored' },
+      bellsMs: [ms],
+      forged: { 0: 'INS-0' },
+      push: timedOut(promptLifeMs),
+    }),
+  },
+  '255740000015': {
+    what: 'pays; a minute later the query says Failed',
+    ends: 'succeeded',
+    scenario: (ms, { speed }) => ({
+      outcome: paid(ms, { deniedAfterMs: ms + 60_000 / speed }),
+      bellsMs: [ms],
+    }),
+  },
+  '255740000016': {
+    what: 'INS-7777, then the query says Completed',
+    ends: 'succeeded',
+    scenario: (ms) => ({
+      outcome: paid(ms),
+      bellsMs: [],
+      push: { does: 'answers', code: 'INS-7777', afterMs: ms },
+    }),
+  },
+  '255740000017': {
+    what: 'the session dies between getSession and push',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms], push: { does: 'ends the session' } }),
+  },
+  '255740000018': {
+    what: 'INS-9, and the query says Completed and Reversed',
+    ends: 'underReview',
+    scenario: (ms) => ({
+      outcome: paid(ms, { reversedAfterMs: ms }),
+      bellsMs: [],
+      push: timedOut(ms),
+    }),
+  },
+  '255740000019': { what: 'INS-21 at once', ends: 'rejected', scenario: atOnce('rejected') },
+  '255740000020': {
+    what: 'INS-9, and the query says Failed',
+    ends: 'provider_error',
+    scenario: (ms) => ({ ...refused('provider_error')(ms), push: timedOut(ms) }),
+  },
+  '255740000021': {
+    what: 'reset before anything happened; never found',
+    ends: 'expired',
+    scenario: () => ({ outcome: { kind: 'absent' }, bellsMs: [], push: { does: 'resets', afterMs: 0 } }),
+  },
+  '255740000022': {
+    what: 'pays; the answer to the push never comes',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'hangs' } }),
+  },
+  '255740000023': {
+    what: 'a forged callback claims INS-6, then the customer pays',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms / 2, ms], forged: { 0: 'INS-6' } }),
+  },
+  '255740000024': {
+    what: '502 with HTML after the money moved',
+    ends: 'succeeded',
+    scenario: (ms) => ({
+      outcome: paid(ms),
+      bellsMs: [],
+      push: { does: 'fails', httpStatus: 502, afterMs: ms },
+    }),
+  },
+  '255740000025': {
+    what: 'pays; half of the answer comes',
+    ends: 'succeeded',
+    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'cuts', afterMs: ms } }),
+  },
+  '255740000026': {
+    what: 'pays; the answer is no JSON, and every other query fails',
+    ends: 'succeeded',
+    scenario: (ms) => ({
+      outcome: paid(ms),
+      bellsMs: [],
+      push: { does: 'garbles', afterMs: ms },
+      flakyQueries: true,
+    }),
+  },
+};
+
+/** The story of one payment on the simulated wire; any other number pays. */
+export function networkScenario(msisdn: string, reference: string, times: SimulatorTimes): Scenario {
+  const story = networkStories[msisdn] ?? networkStories['255740000001']!;
+  return story.scenario(answerMs(reference, times), times);
+}
+
 /** What the network says when it is asked `sincePushMs` after the push. */
+export function sight(
+  { outcome }: Scenario,
+  reference: string,
+  sincePushMs: number,
+  promptLifeMs: number,
+): Sighting {
+  switch (outcome.kind) {
+    case 'silent':
+      return { kind: 'unknown' };
+    case 'absent':
+      return { kind: 'notFound' };
+    case 'paid':
+      if (sincePushMs < (outcome.indexedAfterMs ?? 0)) return { kind: 'notFound' };
+      if (sincePushMs < outcome.afterMs) return { kind: 'pending' };
+      if (sincePushMs >= (outcome.reversedAfterMs ?? Number.POSITIVE_INFINITY)) return { kind: 'reversed' };
+      if (sincePushMs >= (outcome.deniedAfterMs ?? Number.POSITIVE_INFINITY))
+        return { kind: 'failed', code: 'provider_error' };
+      return { kind: 'succeeded', receipt: receiptOf(reference) };
+    case 'refused':
+      return sincePushMs >= outcome.afterMs ? { kind: 'failed', code: outcome.code } : { kind: 'pending' };
+    case 'ignored':
+      if (sincePushMs >= (outcome.thenPaidAfterMs ?? Number.POSITIVE_INFINITY))
+        return { kind: 'succeeded', receipt: receiptOf(reference) };
+      return sincePushMs >= promptLifeMs ? { kind: 'expired' } : { kind: 'pending' };
+  }
+}
+
+/** When the money of a story moves, in milliseconds after the push; undefined: never. */
+export function debitMs({ outcome }: Scenario): number | undefined {
+  if (outcome.kind === 'paid') return outcome.afterMs;
+  return outcome.kind === 'ignored' ? outcome.thenPaidAfterMs : undefined;
+}
+
+/** What the network of test mode says when it is asked `sincePushMs` after the push. */
 export function simulate(
   msisdn: string,
   reference: string,
   sincePushMs: number,
   times: SimulatorTimes,
 ): Sighting {
-  const { outcome } = testScenario(msisdn, reference, times);
-  const receipt = `SIM${createHash('sha256').update(reference).digest('hex').slice(0, 10).toUpperCase()}`;
-  switch (outcome.kind) {
-    case 'silent':
-      return { kind: 'unknown' };
-    case 'paid':
-      return sincePushMs >= outcome.afterMs ? { kind: 'succeeded', receipt } : { kind: 'pending' };
-    case 'refused':
-      return sincePushMs >= outcome.afterMs ? { kind: 'failed', code: outcome.code } : { kind: 'pending' };
-    case 'ignored':
-      if (sincePushMs >= (outcome.thenPaidAfterMs ?? Number.POSITIVE_INFINITY))
-        return { kind: 'succeeded', receipt };
-      return sincePushMs >= times.promptLifeMs ? { kind: 'expired' } : { kind: 'pending' };
-  }
+  return sight(testScenario(msisdn, reference, times), reference, sincePushMs, times.promptLifeMs);
 }

@@ -1,6 +1,14 @@
 import type { RailTerms } from '../../machines/collection.ts';
 import type { Clock } from '../clock.ts';
-import type { PushOutcome, PushRequest, Rail, ReverseOutcome, StatusAnswer, StatusQuery } from './rails.ts';
+import type {
+  Capabilities,
+  PushOutcome,
+  PushRequest,
+  Rail,
+  ReverseOutcome,
+  StatusAnswer,
+  StatusQuery,
+} from './rails.ts';
 import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
 
 const secondMs = 1_000;
@@ -42,6 +50,9 @@ interface TestRailOptions {
 export class TestRail implements Rail {
   readonly name = 'MPESA_TZ';
   readonly terms: RailTerms;
+  readonly capabilities: Capabilities;
+  /** Nothing in test mode reaches a rail: there is no address that it could reach. */
+  readonly addresses = [];
   readonly #clock: Clock;
   readonly #ring: Ring;
   readonly #times: SimulatorTimes;
@@ -50,6 +61,22 @@ export class TestRail implements Rail {
     this.#clock = clock;
     this.#ring = ring;
     this.terms = quickTerms(simulator.speed);
+    this.capabilities = {
+      queryableBy: ['reference'],
+      referenceIsIdempotent: true,
+      promptLifeMs: this.terms.promptLifeMs,
+      notFoundGraceMs: this.terms.notFoundGraceMs,
+      producedFailureCodes: [
+        'insufficient_funds',
+        'declined',
+        'cancelled',
+        'rejected',
+        'invalid_pin',
+        'payer_not_found',
+        'payer_limit_reached',
+      ],
+      callbacks: 'maybe',
+    };
     this.#times = {
       delayMinMs: simulator.delayMinMs / simulator.speed,
       delayMaxMs: simulator.delayMaxMs / simulator.speed,
@@ -71,10 +98,14 @@ export class TestRail implements Rail {
   async queryStatus({ collectionId, msisdn, pushedAtMs }: StatusQuery): Promise<StatusAnswer> {
     if (pushedAtMs === null) return { kind: 'notFound' };
     const seen = simulate(msisdn, collectionId, this.#clock.now() - pushedAtMs, this.#times);
-    return seen.kind === 'unknown' ? { kind: 'unknown', why: 'the simulated network never knows' } : seen;
+    return seen.kind === 'unknown' ? { kind: 'unknown', why: 'ambiguous_code' } : seen;
   }
 
   async reversePayment(): Promise<ReverseOutcome> {
     return { kind: 'succeeded' };
+  }
+
+  async probe(): Promise<'up' | 'down'> {
+    return 'up';
   }
 }

@@ -1,0 +1,156 @@
+import type { BreakerContext, BreakerInput } from '../../machines/breaker.ts';
+import { type ActorDoc, type Actors, actorIndexes, StepRaced } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import { newId } from '../ids.ts';
+import type { Log } from '../log.ts';
+import type { CollectionSpec } from '../mongo.ts';
+import type { Evidence } from './rails.ts';
+
+/** The breakers of a rail: one for pushes and one for questions, each an actor that every process sees. */
+export type RailOperation = 'push' | 'query';
+
+export const railOperations: readonly RailOperation[] = ['push', 'query'];
+
+export const breakersSpec: CollectionSpec = { name: 'breakers', indexes: actorIndexes };
+
+export interface BreakerDoc extends ActorDoc {
+  data: { rail: string; operation: RailOperation };
+  snapshot: { value: unknown; context: BreakerContext & Record<string, unknown> };
+}
+
+const secondMs = 1_000;
+
+export const usualBreakerTerms: Omit<BreakerInput, 'at'> = {
+  failuresMax: 5,
+  windowMs: 60 * secondMs,
+  openMs: 5 * secondMs,
+  openMaxMs: 60 * secondMs,
+  probeMs: 45 * secondMs,
+};
+
+/** How long what was read of a breaker is good for. */
+const readForMs = secondMs;
+
+interface Answered {
+  kind: string;
+  why?: string;
+  evidence?: Evidence;
+}
+
+/**
+ * What an outcome says about the rail's health (rails.md rule 5): `failed` are failed connects, 5xx and questions
+ * without an answer. A result code is an answer whatever it says, and a push without one may be a customer who does
+ * not answer.
+ */
+export function healthOf(
+  operation: RailOperation,
+  { kind, why, evidence }: Answered,
+): 'failed' | 'answered' | 'neither' {
+  if (evidence?.code) return 'answered';
+  if (kind !== 'notAttempted' && kind !== 'unknown') return 'neither';
+  if (why === 'connect_failed' || why === 'no_session' || (evidence?.httpStatus ?? 0) >= 500) return 'failed';
+  const isUnanswered = why === 'timeout' || why === 'connection_lost' || why === 'unreadable';
+  return operation === 'query' && isUnanswered ? 'failed' : 'neither';
+}
+
+/** The id of a breaker's actor. */
+export function breakerId(rail: string, operation: RailOperation): string {
+  return `brk.${rail}.${operation}`;
+}
+
+interface BreakersOptions {
+  actors: () => Actors;
+  clock: Clock;
+  log: Log;
+  rail: string;
+  terms?: Omit<BreakerInput, 'at'>;
+}
+
+export class Breakers {
+  readonly #options: BreakersOptions;
+  readonly #known = new Map<RailOperation, { doc: BreakerDoc | undefined; atMs: number }>();
+  readonly #reading = new Map<RailOperation, Promise<BreakerDoc | undefined>>();
+  readonly #telling = { push: 0, query: 0 };
+
+  constructor(options: BreakersOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the rail's breakers where they do not exist yet. */
+  async prepare(): Promise<void> {
+    const { actors, clock, rail, terms = usualBreakerTerms } = this.#options;
+    for (const operation of railOperations) {
+      const id = breakerId(rail, operation);
+      const at = clock.now();
+      const requestId = newId('req', at);
+      const actor = {
+        ...{ machine: 'breaker', id, input: { at, ...terms } },
+        ...{ merchantId: 'house', mode: 'live' as const, data: { rail, operation } },
+      };
+      const cause = { kind: 'timer', id: 'start' } as const;
+      await actors()
+        .create(actor, { stepId: requestId, cause })
+        .catch((error) => {
+          if (!(error instanceof StepRaced)) throw error; // another process, or an earlier start, made it
+        });
+    }
+  }
+
+  /** True while nothing may be sent. At most a second old; MongoDB out of reach opens nothing. */
+  async isOpen(operation: RailOperation): Promise<boolean> {
+    const doc = await this.#read(operation);
+    return doc !== undefined && doc.state !== 'closed';
+  }
+
+  /** Tells the breaker what an outcome says about the rail. Never throws. */
+  async hear(operation: RailOperation, outcome: Answered): Promise<void> {
+    const { actors, clock, log, rail } = this.#options;
+    const health = healthOf(operation, outcome);
+    if (health === 'neither') return;
+    const doc = await this.#read(operation);
+    if (doc && doc.state !== 'closed') return;
+    if (health === 'answered' && !doc?.snapshot.context.failures) return;
+    // A thousand calls that fail together need not all be counted.
+    if (this.#telling[operation] > usualBreakerTerms.failuresMax) return;
+    this.#telling[operation] += 1;
+    try {
+      const at = clock.now();
+      const stepId = newId('req', at);
+      const result = await actors().send(
+        { machine: 'breaker', id: breakerId(rail, operation) },
+        { type: `rail.${health}`, at },
+        { stepId, cause: { kind: 'rail', id: stepId } },
+      );
+      this.#known.set(operation, { doc: result.doc as BreakerDoc, atMs: clock.now() });
+    } catch (error) {
+      log.debug({ rail, operation, error: String(error) }, 'breaker not told');
+    } finally {
+      this.#telling[operation] -= 1;
+    }
+  }
+
+  async #read(operation: RailOperation): Promise<BreakerDoc | undefined> {
+    const known = this.#known.get(operation);
+    const ageMs = known ? this.#options.clock.now() - known.atMs : Number.POSITIVE_INFINITY;
+    if (ageMs >= 0 && ageMs < readForMs) return known!.doc;
+    let reading = this.#reading.get(operation);
+    if (!reading) {
+      reading = this.#readAfresh(operation, known?.doc);
+      this.#reading.set(operation, reading);
+    }
+    return reading;
+  }
+
+  async #readAfresh(operation: RailOperation, last: BreakerDoc | undefined): Promise<BreakerDoc | undefined> {
+    const { actors, clock, rail } = this.#options;
+    try {
+      const doc = await actors().read({ machine: 'breaker', id: breakerId(rail, operation) });
+      this.#known.set(operation, { doc: doc as BreakerDoc | undefined, atMs: clock.now() });
+      return doc as BreakerDoc | undefined;
+    } catch {
+      return last;
+    } finally {
+      this.#reading.delete(operation);
+    }
+  }
+}

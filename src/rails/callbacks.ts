@@ -1,0 +1,114 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Db } from 'mongodb';
+import type { Actors } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { CollectionSpec, Doc } from '../mongo.ts';
+import type { Doorbell } from './doorbell.ts';
+import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
+
+/**
+ * Callbacks of live rails (rails.md rule 3). A callback is a doorbell: it is stored, answered in the rail's format,
+ * and then the rail is asked. Nothing in it decides anything, because nobody signs it.
+ */
+export const callbacksSpec: CollectionSpec = {
+  name: 'railCallbacks',
+  indexes: [{ key: { collectionId: 1, at: 1 } }],
+};
+
+export interface CallbackDoc extends Doc {
+  collectionId: string;
+  rail: string;
+  hint: Record<string, string>;
+  /** The body as it came. */
+  body: string;
+  at: Date;
+  /** When the collection heard of it. */
+  rungAt?: Date;
+}
+
+/** A rail sends one or two per payment; whoever sends more is not heard again. */
+const storedMax = 20;
+
+type Notice = Extract<CallbackParse, { kind: 'notice' }>;
+
+interface CallbacksOptions {
+  db: Db;
+  actors: Actors;
+  doorbell: Doorbell;
+  rails: Rails;
+  clock: Clock;
+  log: Log;
+  /** Last part of the callbacks' address; undefined: no callbacks are taken. */
+  secret: string | undefined;
+}
+
+export class Callbacks {
+  readonly #options: CallbacksOptions;
+
+  constructor(options: CallbacksOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a callback in. Undefined: the address is wrong, and it must look as if there were no such route. Every
+   * other one gets the rail's own answer, whether the payment is known or not.
+   * @throws MongoDB's error when it cannot be stored: the rail may send it again.
+   */
+  async receive(railName: string, secret: string, body: Buffer): Promise<CallbackReply | undefined> {
+    const { rails, secret: expected } = this.#options;
+    const rail = rails.live;
+    if (expected === undefined || !isSame(secret, expected)) return undefined;
+    if (!rail?.parseCallback || rail.name !== railName) return undefined;
+    const parse = rail.parseCallback({ body });
+    if (parse.kind === 'notice') await this.#take(rail.name, parse, body);
+    return parse.reply;
+  }
+
+  /** What was received about a collection, oldest first. */
+  of(collectionId: string, limit: number): Promise<CallbackDoc[]> {
+    return this.#stored
+      .find({ collectionId: { $eq: collectionId } })
+      .sort({ at: 1 })
+      .limit(limit)
+      .toArray();
+  }
+
+  async #take(rail: string, notice: Notice, body: Buffer): Promise<void> {
+    const { actors, clock } = this.#options;
+    const { collectionId, dedupeKey, hint } = notice;
+    const collection = await actors.read({ machine: 'collection', id: collectionId });
+    if (collection?.mode !== 'live') return;
+    const known = await this.#stored.findOne({ _id: dedupeKey });
+    if (known?.rungAt) return;
+    if (!known) {
+      const stored = await this.#stored.countDocuments({ collectionId }, { limit: storedMax });
+      if (stored >= storedMax) return;
+      const text = body.toString('utf8');
+      const doc = { _id: dedupeKey, collectionId, rail, hint, body: text, at: new Date(clock.now()) };
+      await this.#stored.updateOne({ _id: dedupeKey }, { $setOnInsert: doc }, { upsert: true });
+    }
+    // Heard after the answer: the rail need not wait for our step, and asking finds a payment without any bell.
+    void this.#ring(collectionId, dedupeKey);
+  }
+
+  async #ring(collectionId: string, dedupeKey: string): Promise<void> {
+    const { doorbell, clock, log } = this.#options;
+    try {
+      await doorbell.ring(collectionId, `callback.${dedupeKey}`);
+      await this.#stored.updateOne({ _id: dedupeKey }, { $set: { rungAt: new Date(clock.now()) } });
+    } catch (error) {
+      log.debug({ collectionId, error: String(error) }, 'callback not heard; the payment is found by asking');
+    }
+  }
+
+  get #stored() {
+    return this.#options.db.collection<CallbackDoc>(callbacksSpec.name);
+  }
+}
+
+/** Compared in constant time; the digests make the lengths equal. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}

@@ -1,0 +1,39 @@
+import type { breakerCalls, breakerWrites } from '../../machines/breaker.ts';
+import type { CallEffect, WriteEffect } from '../actors/actors.ts';
+import { raiseAlert } from '../alerts.ts';
+import type { BreakerDoc } from './breakers.ts';
+import type { Rail } from './rails.ts';
+
+/** What the effects of a breaker need. */
+export interface BreakerNeeds {
+  /** The rail of that name; undefined when it is no longer configured. */
+  railNamed(name: string): Rail | undefined;
+}
+
+/** Made inside the commit, in the order of the chart. */
+export function breakerWriteEffects(): Record<(typeof breakerWrites)[number], WriteEffect> {
+  return {
+    raiseAlert: (step, params) => {
+      const { rail, operation } = (step.doc as BreakerDoc).data;
+      const detail = { rail, operation };
+      return [
+        raiseAlert({ kind: String(params.kind), at: step.at, about: step.doc._id, mode: 'live', detail }),
+      ];
+    },
+  };
+}
+
+/** Made after the commit. */
+export function breakerCallEffects(needs: BreakerNeeds): Record<(typeof breakerCalls)[number], CallEffect> {
+  return {
+    probeRail: {
+      concurrency: 5,
+      patienceMs: 60_000,
+      run: async ({ doc, signal }) => {
+        const rail = needs.railNamed((doc as BreakerDoc).data.rail);
+        const isUp = rail !== undefined && (await rail.probe(signal)) === 'up';
+        return { event: { type: isUp ? 'probe.succeeded' : 'probe.failed' } };
+      },
+    },
+  };
+}

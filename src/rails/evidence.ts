@@ -1,0 +1,60 @@
+import type { Db } from 'mongodb';
+import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+import type { Evidence } from './rails.ts';
+
+/** Every answer of a live rail, verbatim; for operators only. Written in the commit of the step that it caused. */
+export const railAnswersSpec: CollectionSpec = {
+  name: 'railAnswers',
+  indexes: [{ key: { collectionId: 1, at: 1 } }],
+};
+
+export interface RailAnswerDoc extends Doc {
+  collectionId: string;
+  operation: 'push' | 'query' | 'reversal';
+  /** What we made of it: the outcome's kind, and why where it decides nothing. */
+  kind: string;
+  why: string | null;
+  code: string | null;
+  httpStatus: number | null;
+  text: string | null;
+  askedAt: Date;
+  at: Date;
+}
+
+interface Answer {
+  kind: string;
+  why?: string;
+  evidence?: Evidence;
+}
+
+/** The write that keeps an answer; nothing for a rail that gives no evidence (test mode). */
+export function answerWrite(
+  call: { id: string; collectionId: string; operation: RailAnswerDoc['operation']; askedAtMs: number },
+  { kind, why, evidence }: Answer,
+): Write[] {
+  if (!evidence) return [];
+  const doc: RailAnswerDoc = {
+    // A call may be made again after a crash; each of its answers is kept.
+    _id: `${call.id}.${evidence.atMs}`,
+    collectionId: call.collectionId,
+    operation: call.operation,
+    kind,
+    why: why ?? null,
+    code: evidence.code ?? null,
+    httpStatus: evidence.httpStatus ?? null,
+    text: evidence.text ?? null,
+    askedAt: new Date(call.askedAtMs),
+    at: new Date(evidence.atMs),
+  };
+  return [{ op: 'insert', into: railAnswersSpec.name, doc, onDuplicate: 'race' }];
+}
+
+/** What a rail answered about a collection, oldest first. */
+export function readAnswers(db: Db, collectionId: string, limit: number): Promise<RailAnswerDoc[]> {
+  return db
+    .collection<RailAnswerDoc>(railAnswersSpec.name)
+    .find({ collectionId: { $eq: collectionId } })
+    .sort({ at: 1 })
+    .limit(limit)
+    .toArray();
+}

@@ -1,0 +1,78 @@
+import type { PushOutcome, ReverseOutcome, StatusAnswer } from '../rails.ts';
+import { type Market, pushMeaning, statusMeaning } from './codes.ts';
+import type { WireAnswer } from './wire.ts';
+
+/** What an answer of M-Pesa amounts to. Pure; the codes are in codes.ts. */
+
+/** Without a code these come from the gate before the platform: nothing reached it. */
+const gateStatuses = [401, 403, 429];
+
+/** A push's answer. `conversation`: the reference that we sent; an answer that names another one is not ours. */
+export function answeredPush(
+  market: Market,
+  answer: WireAnswer,
+  conversation: string,
+): { outcome: PushOutcome; renewsSession?: boolean } {
+  if (answer.kind === 'notSent') return { outcome: { kind: 'notAttempted', why: answer.why } };
+  if (answer.kind === 'lost') return { outcome: { kind: 'unknown', why: answer.why } };
+  const { fields, httpStatus } = answer;
+  const code = fields.output_ResponseCode;
+  if (!code) {
+    if (gateStatuses.includes(httpStatus)) return { outcome: { kind: 'notAttempted', why: 'gate_refused' } };
+    return { outcome: { kind: 'unknown', why: httpStatus >= 500 ? 'http_error' : 'unreadable' } };
+  }
+  const named = fields.output_ThirdPartyConversationID;
+  if (named && named !== conversation) return { outcome: { kind: 'unknown', why: 'other_payment' } };
+  const meaning = pushMeaning(market, code);
+  if (meaning.is === 'unclear') return { outcome: { kind: 'unknown', why: meaning.why } };
+  if (meaning.is === 'failed') {
+    const { code: failureCode, fault, renewsSession } = meaning;
+    return { outcome: { kind: 'failed', code: failureCode, fault }, renewsSession };
+  }
+  // Asynchronous, or a synchronous answer without its receipt: it has been taken, and is asked about.
+  const receipt = receiptOf(fields.output_TransactionID);
+  return { outcome: receipt ? { kind: 'succeeded', receipt } : { kind: 'accepted' } };
+}
+
+/** A query's answer. INS-0 says only that the question was answered; paid is Completed and not Reversed. */
+export function answeredStatus(market: Market, answer: WireAnswer): StatusAnswer {
+  if (answer.kind !== 'answered') return { kind: 'unknown', why: answer.why };
+  const { fields, httpStatus } = answer;
+  const code = fields.output_ResponseCode;
+  if (!code) {
+    if (gateStatuses.includes(httpStatus)) return { kind: 'unknown', why: 'gate_refused' };
+    return { kind: 'unknown', why: httpStatus >= 500 ? 'http_error' : 'unreadable' };
+  }
+  if (market.notFound.includes(code)) return { kind: 'notFound' };
+  // Any other code is about the question: INS-6 here does not say that the payment failed.
+  if (code !== 'INS-0') return { kind: 'unknown', why: 'ambiguous_code' };
+  const meaning = statusMeaning(market, fields.output_ResponseTransactionStatus ?? '');
+  if (!meaning) return { kind: 'unknown', why: 'unknown_status' };
+  if (meaning.is === 'failed') return { kind: 'failed', code: meaning.code, fault: meaning.fault };
+  if (meaning.is !== 'paid') return { kind: meaning.is };
+  const reversed = (fields.output_Reversed ?? 'false').toLowerCase();
+  if (reversed === 'true') return { kind: 'reversed' };
+  if (reversed !== 'false') return { kind: 'unknown', why: 'unknown_status' };
+  const receipt = receiptOf(fields.output_OriginalTransactionID) ?? receiptOf(fields.output_TransactionID);
+  return { kind: 'succeeded', ...(receipt ? { receipt } : {}) };
+}
+
+/** A reversal's answer. */
+export function answeredReversal(market: Market, answer: WireAnswer): ReverseOutcome {
+  if (answer.kind === 'notSent') return { kind: 'failed', why: answer.why };
+  if (answer.kind === 'lost') return { kind: 'unknown', why: answer.why };
+  const { fields, httpStatus } = answer;
+  const code = fields.output_ResponseCode;
+  if (!code) {
+    if (gateStatuses.includes(httpStatus)) return { kind: 'failed', why: 'gate_refused' };
+    return { kind: 'unknown', why: 'http_error' };
+  }
+  if (code === 'INS-0' && receiptOf(fields.output_TransactionID)) return { kind: 'succeeded' };
+  if (market.reversalRefused.includes(code)) return { kind: 'failed', why: code };
+  return { kind: 'unknown', why: code === 'INS-10' ? 'duplicate_reference' : 'ambiguous_code' };
+}
+
+/** A receipt as we may store and show it; the documented pattern is up to 20 letters and digits. */
+function receiptOf(value: string | undefined): string | undefined {
+  return value !== undefined && /^[0-9A-Za-z]{1,32}$/.test(value) ? value : undefined;
+}

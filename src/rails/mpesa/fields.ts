@@ -1,0 +1,51 @@
+/** What is sent to M-Pesa in its fields (background/rails.md 1.1), made from what we keep. Pure. */
+
+const descriptionMaxChars = 256;
+const displayChars = 16;
+const idPattern = /^col_([0-9A-HJKMNP-TV-Z]{26})$/;
+
+/** The references of a collection: minted with its id, and the same for every call for life. */
+export interface References {
+  /** `input_ThirdPartyConversationID`, 26 characters: the id without its prefix. Queries go by it. */
+  conversation: string;
+  /** `input_TransactionReference`, at most 20 characters: what the customer reads. Never used to look up. */
+  display: string;
+  /** The conversation id of this collection's reversal: another one, but always the same. */
+  reversal: string;
+}
+
+/** @throws RangeError when it is not a collection's id: nothing else may be pushed. */
+export function referencesOf(collectionId: string): References {
+  const conversation = idPattern.exec(collectionId)?.[1];
+  if (!conversation) throw new RangeError(`not a collection's id: ${collectionId.slice(0, 40)}`);
+  // A ULID begins with 0 to 7, so no collection ever has the id that an R makes of it.
+  return {
+    conversation,
+    display: conversation.slice(-displayChars),
+    reversal: `R${conversation.slice(1)}`,
+  };
+}
+
+/** The collection that a conversation id of ours belongs to; undefined when it is none. */
+export function collectionOfConversation(conversation: string): string | undefined {
+  const id = `col_${conversation}`;
+  return idPattern.test(id) ? id : undefined;
+}
+
+/** Letters, digits and single spaces: any punctuation in it is refused as INS-30. Never empty. */
+export function itemDescription(text: string): string {
+  const plain = text
+    .normalize('NFKD')
+    .replace(/\p{Mn}/gu, '') // accents
+    .replace(/[^0-9A-Za-z]+/g, ' ')
+    .slice(0, descriptionMaxChars)
+    .trim();
+  return plain === '' ? 'Payment' : plain;
+}
+
+/** Whole shillings in plain digits: never an exponent, a fraction or a separator. @throws RangeError */
+export function amountText(amountTzs: number): string {
+  if (!Number.isSafeInteger(amountTzs) || amountTzs <= 0)
+    throw new RangeError(`not a whole amount: ${amountTzs}`);
+  return String(amountTzs);
+}

@@ -1,0 +1,130 @@
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
+import type { Db } from 'mongodb';
+import type { Clock } from '../../clock.ts';
+import type { CollectionSpec, Doc } from '../../mongo.ts';
+import type { SessionStore, Sessions } from './session.ts';
+
+export const railSessionsSpec: CollectionSpec = { name: 'railSessions' };
+
+interface SessionsDoc extends Doc {
+  /** The sessions, encrypted: whoever reads the database cannot call the rail with them. */
+  sealed?: string;
+  holder?: string;
+  heldUntil?: Date;
+}
+
+/** Sessions of one process. */
+export class OwnSessions implements SessionStore {
+  #sessions: Sessions | undefined;
+  #isHeld = false;
+
+  async read(): Promise<Sessions | undefined> {
+    return this.#sessions;
+  }
+
+  async write(sessions: Sessions): Promise<void> {
+    this.#sessions = sessions;
+  }
+
+  async hold(): Promise<boolean> {
+    if (this.#isHeld) return false;
+    this.#isHeld = true;
+    return true;
+  }
+
+  async release(): Promise<void> {
+    this.#isHeld = false;
+  }
+}
+
+interface StoredOptions {
+  db: Db;
+  clock: Clock;
+  /** 32 bytes, base64 (`SECRETS_KEY`). */
+  secretsKey: string;
+  /** Whose sessions: the rail and the application, so that another application's are never taken. */
+  name: string;
+}
+
+/**
+ * Sessions that the processes of an installation share, sealed at rest. The turn to renew is a convenience, never a
+ * lock: two sessions made by mistake both serve.
+ */
+export class StoredSessions implements SessionStore {
+  readonly #options: StoredOptions;
+  readonly #key: Buffer;
+  readonly #me = randomUUID();
+
+  /** @throws TypeError when the key is not 32 bytes. */
+  constructor(options: StoredOptions) {
+    this.#options = options;
+    this.#key = Buffer.from(options.secretsKey, 'base64');
+    if (this.#key.length !== 32) throw new TypeError('the key for secrets is 32 bytes');
+  }
+
+  async read(): Promise<Sessions | undefined> {
+    const doc = await this.#stored.findOne({ _id: this.#options.name });
+    if (!doc?.sealed) return undefined;
+    try {
+      return JSON.parse(unseal(doc.sealed, this.#key, this.#options.name)) as Sessions;
+    } catch {
+      return undefined; // sealed with another key: a new session is made
+    }
+  }
+
+  async write(sessions: Sessions): Promise<void> {
+    const sealed = seal(JSON.stringify(sessions), this.#key, this.#options.name);
+    await this.#stored.updateOne({ _id: this.#options.name }, { $set: { sealed } }, { upsert: true });
+  }
+
+  async hold(forMs: number): Promise<boolean> {
+    const now = this.#options.clock.now();
+    const isFree = [{ holder: { $exists: false } }, { heldUntil: { $lte: new Date(now) } }];
+    try {
+      await this.#stored.updateOne(
+        { _id: this.#options.name, $or: isFree },
+        { $set: { holder: this.#me, heldUntil: new Date(now + forMs) } },
+        { upsert: true },
+      );
+      return true;
+    } catch (error) {
+      if ((error as { code?: number }).code === 11_000) return false;
+      throw error;
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.#stored.updateOne(
+      { _id: this.#options.name, holder: this.#me },
+      { $unset: { holder: '', heldUntil: '' } },
+    );
+  }
+
+  get #stored() {
+    return this.#options.db.collection<SessionsDoc>(railSessionsSpec.name);
+  }
+}
+
+const cipherName = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** AES-256-GCM, `<nonce>.<ciphertext>.<tag>` in base64url; bound to whose sessions they are. */
+function seal(text: string, key: Buffer, name: string): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(cipherName, key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(Buffer.from(name));
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return [nonce, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url')).join('.');
+}
+
+/** @throws when it was altered or sealed with another key or name. */
+function unseal(sealed: string, key: Buffer, name: string): string {
+  const [nonce, ciphertext, tag] = sealed.split('.').map((part) => Buffer.from(part, 'base64url'));
+  if (!nonce || !ciphertext || tag?.length !== tagBytes)
+    throw new Error('sealed sessions of an unknown form');
+  const decipher = createDecipheriv(cipherName, key, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(Buffer.from(name));
+  decipher.setAuthTag(tag);
+  return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
+}
