@@ -14,8 +14,9 @@ export const seatsWhenFailing = 1;
 
 /** Longer than any attempt can take. */
 const leaseMs = 20_000;
-/** Worth waiting for with a worker's slot in hand. */
+/** Worth waiting for with a worker's slot in hand, by so many at once. */
 const shortWaitMs = 250;
+const waitingMax = 20;
 const stepBackLeastMs = 300;
 const stepBackMostMs = 5_000;
 /** What an attempt takes until one has been seen. */
@@ -42,7 +43,9 @@ type SeatRedis = Redis & {
 interface Room {
   /** Holder → when it sat down. */
   seated: Map<string, number>;
-  waiting: (() => void)[];
+  waiting: Set<() => void>;
+  /** Holders that stepped back → until when: they are in the queue too, if not in the room. */
+  away: Map<string, number>;
   /** What an attempt takes, smoothed. */
   attemptMs: number;
 }
@@ -67,41 +70,62 @@ export class Seats {
   /** Sits `holder` down at an endpoint of `seats` seats, after a short wait if that is all it takes. */
   async take(endpointId: string, holder: string, seats: number): Promise<Seat> {
     const room = this.#room(endpointId);
-    while (room.seated.size >= seats) {
-      const waitMs = this.#expectedWaitMs(room, seats);
-      if (waitMs > shortWaitMs) return this.#stepBack(endpointId, room, waitMs);
-      await new Promise<void>((resolve) => room.waiting.push(resolve));
+    room.away.delete(holder);
+    for (let waited = 0; room.seated.size >= seats; waited += 1) {
+      const isWorthIt = this.#expectedWaitMs(room, seats, room.waiting.size) <= shortWaitMs;
+      if (waited > 3 || room.waiting.size >= waitingMax || !isWorthIt)
+        return this.#stepBack(room, holder, seats);
+      await this.#wait(room);
     }
     room.seated.set(holder, this.#clock.now());
     if (await this.#takeShared(endpointId, holder, seats)) {
       return { leave: () => this.#leave(endpointId, room, holder) };
     }
-    // Taken by other workers: they will be free again after about one attempt.
     this.#free(endpointId, room, holder);
-    return this.#stepBack(endpointId, room, room.attemptMs);
+    return this.#stepBack(room, holder, seats);
+  }
+
+  /** Until a seat is free, but not for long: what is worth waiting for is judged anew. */
+  #wait(room: Room): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        room.waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, shortWaitMs);
+      room.waiting.add(done);
+    });
   }
 
   #room(endpointId: string): Room {
     let room = this.#rooms.get(endpointId);
     if (!room) {
-      room = { seated: new Map(), waiting: [], attemptMs: presumedMs };
+      room = { seated: new Map(), waiting: new Set(), away: new Map(), attemptMs: presumedMs };
       this.#rooms.set(endpointId, room);
     }
     return room;
   }
 
-  /** How long until a seat is free for one more, judged by what attempts took and by those that still run. */
-  #expectedWaitMs(room: Room, seats: number): number {
+  /** How long the next of `ahead` waits for a seat, judged by what attempts took and by those that still run. */
+  #expectedWaitMs(room: Room, seats: number, ahead: number): number {
     const now = this.#clock.now();
     let longestMs = room.attemptMs;
     for (const since of room.seated.values()) longestMs = Math.max(longestMs, now - since);
-    return (longestMs * (room.waiting.length + 1)) / seats;
+    return (longestMs * (ahead + 1)) / seats;
   }
 
-  #stepBack(endpointId: string, room: Room, waitMs: number): Seat {
-    this.#forget(endpointId, room);
-    const stepBackMs = Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs);
-    return { stepBackMs: stepBackMs * (1 + Math.random()) };
+  #stepBack(room: Room, holder: string, seats: number): Seat {
+    const now = this.#clock.now();
+    for (const [other, until] of room.away) {
+      if (until > now) break; // in order of leaving, and so nearly of return
+      room.away.delete(other);
+    }
+    const waitMs = this.#expectedWaitMs(room, seats, room.waiting.size + room.away.size);
+    const stepBackMs =
+      Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs) * (0.75 + Math.random() / 2);
+    room.away.set(holder, now + stepBackMs);
+    return { stepBackMs };
   }
 
   async #takeShared(endpointId: string, holder: string, seats: number): Promise<boolean> {
@@ -121,13 +145,21 @@ export class Seats {
 
   #free(endpointId: string, room: Room, holder: string): void {
     room.seated.delete(holder);
-    room.waiting.shift()?.();
+    for (const next of room.waiting) {
+      next();
+      break;
+    }
     this.#forget(endpointId, room);
   }
 
   #forget(endpointId: string, room: Room): void {
     // What attempts take is worth remembering only while there are some; a restart presumes again.
-    if (room.seated.size === 0 && room.waiting.length === 0 && this.#rooms.size > 10_000)
+    if (
+      room.seated.size === 0 &&
+      room.waiting.size === 0 &&
+      room.away.size === 0 &&
+      this.#rooms.size > 10_000
+    )
       this.#rooms.delete(endpointId);
   }
 
