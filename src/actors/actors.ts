@@ -13,10 +13,9 @@ import {
   Poison,
   StepRaced,
   StepRefused,
-  versionOf,
 } from './document.ts';
 import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
-import { earliest, next, reservedPrefix } from './step.ts';
+import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
 import { ActorStore } from './store.ts';
 
 export { Committer, CommitUnknown, isOutage } from './commit.ts';
@@ -118,10 +117,7 @@ export class Actors {
     this.#committer = options.committer;
     this.#store = new ActorStore(options);
     this.definitions = [...options.definitions];
-    for (const definition of this.definitions) {
-      const version = versionOf(definition);
-      if (!Number.isSafeInteger(version) || version < 1) throw new Error(`${definition.name} has no version`);
-    }
+    for (const definition of this.definitions) checkDefinition(definition);
   }
 
   definition(machine: string): MachineDefinition {

@@ -134,6 +134,10 @@ export function next(
   seq: number,
 ): Transitioned {
   const before = restore(definition, doc);
+  // A timer of another edition of the chart would be ignored, and the actor would wait for ever.
+  if (event.type.startsWith(reservedPrefix) && !definition.machine.events.includes(event.type)) {
+    throw new Poison(`the chart of ${doc._id} has no timer ${event.type}`);
+  }
   let result: [AnyMachineSnapshot, ChartAction[]];
   try {
     result = transition(definition.machine, before, event) as unknown as [AnyMachineSnapshot, ChartAction[]];
@@ -238,6 +242,16 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
   for (const timer of timers) due = Math.min(due, timer.dueAt.getTime());
   for (const call of calls) due = Math.min(due, call.dueAt.getTime());
   return Number.isFinite(due) ? new Date(due) : null;
+}
+
+/** What the corridor cannot work with, found when it is built rather than at the first payment. */
+export function checkDefinition(definition: MachineDefinition): void {
+  const { name, machine } = definition;
+  const version = versionOf(definition);
+  if (!Number.isSafeInteger(version) || version < 1) throw new Error(`${name} has no version`);
+  if (!Number.isFinite(machine.options?.maxIterations)) {
+    throw new Error(`${name} sets no maxIterations: a loop in it would stop the process`);
+  }
 }
 
 /** The types of event that the chart takes in the actor's present state, timers left out. */

@@ -1,0 +1,212 @@
+import type { Db, MongoClient } from 'mongodb';
+import type { AnyStateMachine } from 'xstate';
+import {
+  type ActorDoc,
+  Actors,
+  ActorWorkers,
+  actorIndexes,
+  Committer,
+  Handover,
+  Lease,
+  leasesSpec,
+  type MachineDefinition,
+  type StepLine,
+  Sweeper,
+  stepsSpec,
+} from '../../src/actors/actors.ts';
+import { type AlertDoc, alertsSpec } from '../../src/alerts.ts';
+import { MovableClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import { connectMongo, prepareDatabase } from '../../src/mongo.ts';
+import { Queues } from '../../src/queue.ts';
+import { freshDatabase, stores } from './stores.ts';
+
+/** The corridor alone, on real stores, with small charts made for a test. */
+
+/** A chart joined to what the test gives it; its collection is the chart's id with an `s`. */
+export function define(machine: AnyStateMachine, more: Partial<MachineDefinition> = {}): MachineDefinition {
+  return {
+    name: machine.id,
+    plural: `${machine.id}s`,
+    machine,
+    writes: {},
+    calls: {},
+    migrations: {},
+    ...more,
+  };
+}
+
+/** What every chart needs that is to run in the corridor. */
+export const chartOptions = { version: '1', options: { maxIterations: 100 } } as const;
+
+export interface CorridorOptions {
+  mongodbUri?: string;
+  clock?: MovableClock;
+  /** The database of another corridor: two processes that share one. */
+  database?: string;
+  largestBatch?: number;
+  patienceMs?: number;
+  cacheSize?: number;
+}
+
+export interface Corridor {
+  client: MongoClient;
+  db: Db;
+  clock: MovableClock;
+  /** What was logged, parsed. */
+  logged: Record<string, unknown>[];
+  log: ReturnType<typeof createLog>;
+  committer: Committer;
+  actors: Actors;
+  /** An actor as stored, untouched. */
+  stored(machine: string, id: string): Promise<ActorDoc>;
+  history(id: string): Promise<StepLine[]>;
+  alerts(id: string): Promise<AlertDoc[]>;
+  close(): Promise<void>;
+}
+
+export async function openCorridor(
+  definitions: MachineDefinition[],
+  options: CorridorOptions = {},
+): Promise<Corridor> {
+  const client = await connectMongo(options.mongodbUri ?? (await stores()).mongodbUri);
+  const db = client.db(options.database ?? freshDatabase('corridor'));
+  const ofActors = definitions.map(({ plural }) => ({ name: plural, indexes: actorIndexes }));
+  await prepareDatabase(db, [...ofActors, stepsSpec, leasesSpec, alertsSpec]);
+  const clock = options.clock ?? new MovableClock();
+  const logged: Record<string, unknown>[] = [];
+  const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const { largestBatch, patienceMs, cacheSize } = options;
+  const committer = new Committer({ client, db, log, largestBatch, patienceMs });
+  const actors = new Actors({ db, clock, log, committer, definitions, cacheSize });
+  return {
+    ...{ client, db, clock, logged, log, committer, actors },
+    stored: async (machine, id) => {
+      const { plural } = actors.definition(machine);
+      const doc = await db.collection<ActorDoc>(plural).findOne({ _id: id });
+      if (!doc) throw new Error(`no ${machine} ${id}`);
+      return doc;
+    },
+    history: (id) => db.collection<StepLine>(stepsSpec.name).find({ actor: id }).sort({ _id: 1 }).toArray(),
+    alerts: (id) => db.collection<AlertDoc>(alertsSpec.name).find({ about: id }).toArray(),
+    close: async () => {
+      await committer.drain();
+      await client.close();
+    },
+  };
+}
+
+let born = 0;
+
+/** A new actor, made now. */
+export async function give(
+  corridor: Corridor,
+  machine: string,
+  more: { id?: string; input?: Record<string, unknown>; data?: Record<string, unknown> } = {},
+): Promise<ActorDoc> {
+  born += 1;
+  const at = corridor.clock.now();
+  return corridor.actors.create(
+    {
+      machine,
+      id: more.id ?? `${machine}_${born}`,
+      input: { at, ...more.input },
+      merchantId: 'mer_1',
+      mode: 'test',
+      data: more.data ?? {},
+    },
+    { stepId: `birth.${born}`, cause: { kind: 'merchant', id: `req_${born}` } },
+  );
+}
+
+let sent = 0;
+
+/** Sends an event as a merchant would; each time is a step of its own. */
+export function tell(
+  corridor: Corridor,
+  doc: { _id: string },
+  type: string,
+  more: Record<string, unknown> = {},
+  options: Partial<Parameters<Actors['send']>[2]> = {},
+) {
+  sent += 1;
+  const machine = doc._id.split('_')[0]!;
+  return corridor.actors.send(
+    { machine, id: doc._id },
+    { type, at: corridor.clock.now(), ...more },
+    { stepId: `told.${sent}`, cause: { kind: 'merchant', id: `req_${sent}` }, ...options },
+  );
+}
+
+/** Fires a timer of the document as the timer worker does, due or not. */
+export function fire(corridor: Corridor, doc: ActorDoc, timer = doc.timers[0]!) {
+  return tell(
+    corridor,
+    doc,
+    timer.event,
+    { at: Math.max(corridor.clock.now(), timer.dueAt.getTime()) },
+    {
+      stepId: `${doc._id}.${timer.armedSeq}.${timer.id}`,
+      cause: { kind: 'timer', id: timer.id },
+      fires: { id: timer.id, armedSeq: timer.armedSeq },
+    },
+  );
+}
+
+/** What a promise was rejected with. */
+export async function rejection(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('it was not rejected');
+}
+
+export interface Machinery {
+  queues: Queues;
+  handover: Handover;
+  workers: ActorWorkers;
+  sweeper: Sweeper;
+  lease: Lease;
+  close(): Promise<void>;
+}
+
+/** Queues, workers and sweeper of one process. Nothing runs until `workers.start()` and `sweeper.start()`. */
+export async function openMachinery(
+  corridor: Corridor,
+  options: {
+    redisUrl?: string;
+    prefix?: string;
+    horizonMs?: number;
+    intervalMs?: number;
+    leaseMs?: number;
+    holdMs?: number;
+    owner?: string;
+    chores?: ConstructorParameters<typeof Sweeper>[0]['chores'];
+  } = {},
+): Promise<Machinery> {
+  const { actors, clock, log, db } = corridor;
+  const prefix = options.prefix ?? db.databaseName;
+  const queues = new Queues(options.redisUrl ?? (await stores()).redisUrl, prefix, log);
+  await queues.connected(2_000);
+  const horizonMs = options.horizonMs ?? 60_000;
+  const holdMs = options.holdMs ?? 20;
+  const handover = new Handover({ actors, queues, clock, log, horizonMs, holdMs });
+  const workers = new ActorWorkers({ actors, queues, handover, clock, log });
+  const lease = new Lease(db, clock, options.owner ?? `owner-${Math.random()}`, options.leaseMs ?? 60_000);
+  const sweeper = new Sweeper({
+    ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
+    intervalMs: options.intervalMs ?? 50,
+    redisPrefix: prefix,
+    chores: options.chores ?? [],
+  });
+  return {
+    ...{ queues, handover, workers, sweeper, lease },
+    close: async () => {
+      await sweeper.stop();
+      await workers.stop(1_000);
+      await queues.close();
+    },
+  };
+}
