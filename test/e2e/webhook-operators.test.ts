@@ -1,0 +1,204 @@
+import { expect } from 'chai';
+import { MovableClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
+import { verifyWebhook } from '../../src/webhooks/verify.ts';
+import {
+  type Received,
+  type Receiver,
+  startReceiver,
+  startTestService,
+  type TestMerchant,
+  type TestService,
+  until,
+} from '../support/service.ts';
+
+/** What operators do for a merchant's webhooks: rotate, update, test, look, resend, recover. */
+describe('webhooks in operators’ hands', () => {
+  const clock = new MovableClock();
+  let test: TestService;
+  let receiver: Receiver;
+  let merchant: TestMerchant;
+
+  before(async () => {
+    test = await startTestService({ WEBHOOK_RETRY_DELAYS: '20ms,20ms,20ms,20ms,20ms,20ms' }, { clock });
+  });
+
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    merchant = await test.merchant();
+  });
+
+  afterEach(() => receiver.close());
+  after(() => test.stop());
+
+  const post = (path: string, body: object) => test.call('POST', path, { body });
+  const reason = 'asked by the merchant';
+  const verifies = (hook: Received, secret: string) => {
+    const nowSeconds = Math.floor(clock.now() / 1000);
+    return verifyWebhook(hook.body, String(hook.headers['service-signature']), secret, { nowSeconds }).ok;
+  };
+  const next = async (count: number): Promise<Received> => {
+    const got = await until(async () => receiver.received[count - 1]);
+    expect(got, `webhook ${count}`).to.not.equal(undefined);
+    return got!;
+  };
+  const testEvent = (id: string) => post(`/admin/endpoints/${id}/test`, {});
+  const deliveries = async (endpoint: string, status?: string) => {
+    const filter = status ? `&status=${status}` : '';
+    return (await test.call('GET', `/admin/deliveries?endpoint=${endpoint}${filter}`)).json.data;
+  };
+
+  it('both secrets sign while a rotation overlaps, the new one alone afterwards', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const rotated = await post(`/admin/endpoints/${endpoint.id}/rotate-secret`, {
+      overlap_seconds: 3600,
+      reason,
+    });
+    expect(rotated.status, rotated.text).to.equal(201);
+    await testEvent(endpoint.id);
+    const during = await next(1);
+    expect(String(during.headers['service-signature']).match(/v1=/g)).to.have.length(2);
+    expect([endpoint.secret, rotated.json.secret].map((secret) => verifies(during, secret))).to.deep.equal([
+      true,
+      true,
+    ]);
+    clock.advance(limits.hourMs);
+    await testEvent(endpoint.id);
+    const after = await next(2);
+    expect([endpoint.secret, rotated.json.secret].map((secret) => verifies(after, secret))).to.deep.equal([
+      false,
+      true,
+    ]);
+  });
+
+  it('secrets are shown once and lie encrypted in the database', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const shown = await test.call('GET', `/admin/endpoints/${endpoint.id}`);
+    expect(shown.text).to.not.include('whsec_');
+    const { db } = test.service.wired;
+    const names = (await db.listCollections().toArray()).map(({ name }) => name);
+    for (const name of names) {
+      const found = await db.collection(name).find().toArray();
+      expect(JSON.stringify(found), name).to.not.include(endpoint.secret);
+    }
+  });
+
+  it('a test event is signed, can be fetched, and stands for no payment', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const sent = await post(`/admin/endpoints/${endpoint.id}/test`, { type: 'collection.failed' });
+    expect(sent.status, sent.text).to.equal(202);
+    const hook = await next(1);
+    expect(verifies(hook, endpoint.secret)).to.equal(true);
+    expect(hook.event.data.failure_code).to.equal('insufficient_funds');
+    expect((await merchant.get(`/v1/events/${hook.event.id}`)).json).to.deep.equal({
+      object: 'event',
+      ...hook.event,
+    });
+    expect((await merchant.get('/v1/collections')).json.data).to.deep.equal([]);
+    expect((await merchant.get('/v1/balance')).json.pending).to.equal(0);
+  });
+
+  it('a delivery shows its attempts, the exact bytes and the time of the next attempt', async () => {
+    receiver.answer = (got) => (receiver.received.indexOf(got) < 2 ? 500 : 200);
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    await testEvent(endpoint.id);
+    const hook = await next(3);
+    const shown = await until(async () => {
+      const [{ id }] = await deliveries(endpoint.id);
+      const { json } = await test.call('GET', `/admin/deliveries/${id}`);
+      return json.status === 'delivered' && json;
+    });
+    expect(shown.body).to.equal(hook.body.toString());
+    expect(
+      shown.attempt_log.map(({ number, status }: { number: number; status: number }) => [number, status]),
+    ).to.deep.equal([
+      [1, 500],
+      [2, 500],
+      [3, 200],
+    ]);
+    expect(shown.attempt_log[0]).to.include({ ok: false, reason: 'http_status', excerpt: 'ok' });
+  });
+
+  it('a delivered or failed delivery is resent once, outside the schedule', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    await testEvent(endpoint.id);
+    await next(1);
+    const [{ id }] = (await until(async () => {
+      const done = await deliveries(endpoint.id, 'delivered');
+      return done.length === 1 && done;
+    }))!;
+    receiver.answer = 500;
+    expect((await post(`/admin/deliveries/${id}/resend`, { reason })).status).to.equal(200);
+    const again = await next(2);
+    expect(again.body.equals(receiver.received[0]!.body)).to.equal(true);
+    expect(again.headers['webhook-attempt']).to.equal('2');
+    const after = await until(async () => {
+      const { json } = await test.call('GET', `/admin/deliveries/${id}`);
+      return json.status === 'delivered' && json;
+    });
+    expect(after.attempt_log).to.have.length(2);
+    expect((await post(`/admin/deliveries/${id}/resend`, {})).json.error.code).to.equal('parameter_missing');
+  });
+
+  it('a paused endpoint gets nothing and loses nothing; a deleted one cancels', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    await post(`/admin/endpoints/${endpoint.id}/disable`, { reason });
+    await testEvent(endpoint.id);
+    await testEvent(endpoint.id);
+    const held = await until(async () => (await deliveries(endpoint.id, 'held')).length === 2);
+    expect(held).to.equal(true);
+    expect(receiver.received).to.have.length(0);
+    await post(`/admin/endpoints/${endpoint.id}/enable`, { reason });
+    await next(2);
+    await post(`/admin/endpoints/${endpoint.id}/disable`, { reason });
+    await testEvent(endpoint.id);
+    await until(async () => (await deliveries(endpoint.id, 'held')).length === 1);
+    const gone = await test.call('DELETE', `/admin/endpoints/${endpoint.id}`);
+    expect(gone.json.status).to.equal('deleted');
+  });
+
+  it('recovers what failed since a time: a dry run counts, the replay sends, progress is shown', async () => {
+    receiver.answer = 500;
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const since = new Date(clock.now()).toISOString();
+    for (let sent = 0; sent < 3; sent += 1) await testEvent(endpoint.id);
+    const failed = await until(async () => {
+      clock.advance(50);
+      await test.sweep();
+      return (await deliveries(endpoint.id, 'failed')).length === 3;
+    });
+    expect(failed, 'all three have failed').to.equal(true);
+    const before = receiver.received.length;
+    const dry = await post(`/admin/endpoints/${endpoint.id}/recover`, { since, dry_run: true, reason });
+    expect(dry.json).to.include({ dry_run: true, total: 3 });
+    expect(receiver.received).to.have.length(before);
+    receiver.answer = 200;
+    const begun = await post(`/admin/endpoints/${endpoint.id}/recover`, { since, reason });
+    expect(begun.status, begun.text).to.equal(202);
+    const ended = await until(async () => {
+      const { json } = await test.call('GET', `/admin/replays/${begun.json.id}`);
+      return json.status === 'done' && json;
+    });
+    expect(ended).to.include({ total: 3, replayed: 3 });
+    expect(await until(async () => (await deliveries(endpoint.id, 'delivered')).length === 3)).to.equal(true);
+  });
+
+  it('every change leaves its line in the audit, with who and why', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    await post(`/admin/endpoints/${endpoint.id}/rotate-secret`, { reason: 'leaked' });
+    await test.call('PATCH', `/admin/endpoints/${endpoint.id}`, {
+      body: { description: 'shop', reason: 'tidy' },
+    });
+    const lines = await test.service.wired.db
+      .collection('audit')
+      .find({ target: endpoint.id })
+      .sort({ _id: 1 })
+      .toArray();
+    expect(lines.map(({ action, by, reason: why }) => [action, by, why])).to.deep.equal([
+      ['endpoint.registered', 'admin', 'registered'],
+      ['endpoint.secret_rotated', 'admin', 'leaked'],
+      ['endpoint.updated', 'admin', 'tidy'],
+    ]);
+    expect(JSON.stringify(lines)).to.not.include('whsec_');
+  });
+});

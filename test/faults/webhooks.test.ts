@@ -1,0 +1,54 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import { check } from '../support/checker.ts';
+import { until } from '../support/service.ts';
+import { openWorld, type World } from '../support/world.ts';
+
+describe('webhooks when processes and Redis fail', () => {
+  let world: World;
+
+  afterEach(() => world.close());
+
+  it('a worker killed in the middle of an attempt sends exactly once more', async function () {
+    this.timeout(90_000);
+    world = await openWorld(1);
+    // The first request is answered only after the worker has been killed.
+    let isFirst = true;
+    world.receiver.answer = () => {
+      if (!isFirst) return 200;
+      isFirst = false;
+      world.process.child.kill('SIGKILL');
+      return 200;
+    };
+    await world.create();
+    expect(await until(async () => world.receiver.received.length === 1, 30_000)).to.equal(true);
+    await world.process.kill();
+    await world.restart();
+    expect(await world.settle(60_000)).to.equal(true);
+    await wait(500);
+    expect(world.receiver.received).to.have.length(2);
+    const [first, second] = world.receiver.received;
+    expect(second!.body.equals(first!.body)).to.equal(true);
+    expect(second!.headers['webhook-attempt']).to.equal('1');
+    expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
+  });
+
+  it('retries all fire after Redis was emptied', async function () {
+    this.timeout(120_000);
+    const retries = Number(process.env.RETRIES ?? 200);
+    world = await openWorld(2, { WEBHOOK_RETRY_DELAYS: '8s,8s,8s,8s,8s,8s' });
+    world.receiver.answer = 500;
+    const creates = Array.from({ length: retries }, () => world.create('255700000004'));
+    await Promise.all(creates);
+    const waiting = await until(
+      async () => (await world.db.collection('deliveries').countDocuments({ state: 'waiting' })) === retries,
+      60_000,
+    );
+    expect(waiting, 'every delivery waits for its retry').to.equal(true);
+    const keys = await world.redis.keys(`${world.env.REDIS_PREFIX}*`);
+    for (let from = 0; from < keys.length; from += 500) await world.redis.del(keys.slice(from, from + 500));
+    world.receiver.answer = 200;
+    expect(await world.settle(60_000)).to.equal(true);
+    expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
+  });
+});
