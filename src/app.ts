@@ -48,12 +48,22 @@ import {
   updateEndpoint,
 } from './operators/endpointRoutes.ts';
 import {
+  addFeePlanVersion,
+  assignFeePlan,
+  createFeePlan,
+  type FeePlanAdminDeps,
+  listFeePlans,
+  showFeePlan,
+} from './operators/moneyFeePlans.ts';
+import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
+import {
   commandSettlement,
   listSettlements as listAllSettlements,
   runSettlement,
   type SettlementAdminDeps,
   showSettlement as showAnySettlement,
 } from './operators/moneySettlements.ts';
+import { downloadStatement, type StatementAdminDeps } from './operators/moneyStatement.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
 import {
   createMerchant,
@@ -104,6 +114,9 @@ export type OperatorDeps = MerchantAdminDeps &
   EndpointAdminDeps &
   DeliveryAdminDeps &
   SettlementAdminDeps &
+  LedgerAdminDeps &
+  StatementAdminDeps &
+  FeePlanAdminDeps &
   ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
@@ -173,6 +186,15 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
+    route('GET', '/admin/fee-plans', 'viewer', listFeePlans(deps)),
+    route('POST', '/admin/fee-plans', 'admin', createFeePlan(deps)),
+    route('GET', '/admin/fee-plans/:id', 'viewer', showFeePlan(deps)),
+    route('POST', '/admin/fee-plans/:id/versions', 'admin', addFeePlanVersion(deps)),
+    route('POST', '/admin/merchants/:id/fee-plan', 'admin', assignFeePlan(deps)),
+    route('GET', '/admin/merchants/:id/statement.csv', 'viewer', downloadStatement(deps)),
+    route('GET', '/admin/ledger/trial-balance', 'viewer', showTrialBalance(deps)),
+    route('GET', '/admin/ledger/entries', 'viewer', listEntries(deps)),
+    route('GET', '/admin/ledger/audit', 'viewer', showAudit(deps)),
     route('GET', '/admin/settlements', 'viewer', listAllSettlements(deps)),
     route('POST', '/admin/settlements/run', 'operator', runSettlement(deps)),
     route('GET', '/admin/settlements/:id', 'viewer', showAnySettlement(deps)),

@@ -105,6 +105,7 @@ async function keepSlot(wired: Wired, stops: (() => Promise<unknown>)[]): Promis
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
   const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
     wired;
+  const { auditWatch } = wired;
   const workers = new ActorWorkers({ actors, queues, handover, clock, log });
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const sweeper = new Sweeper({
@@ -117,6 +118,8 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
         everyMs: limits.minuteMs,
         run: async () => void (await settlements.settleDue(sweep)),
       },
+      { name: 'audit', everyMs: limits.minuteMs, run: async () => void (await auditWatch.recent()) },
+      { name: 'full audit', everyMs: limits.minuteMs, run: () => auditWatch.nightly() },
       { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
       {
         name: 'held deliveries',

@@ -24,7 +24,15 @@ import { collectionCallEffects, collectionWriteEffects } from './collections/eff
 import type { Config } from './config.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
-import { balancesSpec, entriesSpec, FeePlans, feePlansSpec } from './ledger/ledger.ts';
+import {
+  AuditWatch,
+  auditsSpec,
+  balancesSpec,
+  breachesSpec,
+  entriesSpec,
+  FeePlans,
+  feePlansSpec,
+} from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
@@ -67,6 +75,8 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   entriesSpec,
   balancesSpec,
   feePlansSpec,
+  breachesSpec,
+  auditsSpec,
   idempotencySpec,
   merchantsSpec,
   apiKeysSpec,
@@ -104,6 +114,7 @@ export interface Wired {
   webhookNeeds: WebhookNeeds;
   settlements: Settlements;
   settlementReader: SettlementReader;
+  auditWatch: AuditWatch;
   feePlans: FeePlans;
   /** Takes or renews this process's counter stripe. */
   leaseSlot(): Promise<void>;
@@ -230,6 +241,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans, leaseSlot },
     settlementReader: new SettlementReader(db),
+    auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
   };
 }
 

@@ -49,6 +49,15 @@ export {
   successProvedFalse,
   UnsoundEntry,
 } from './postings.ts';
+export {
+  csvLine,
+  type ReadReferences,
+  StatementDiffers,
+  type StatementOf,
+  statementOf,
+  statementTrailingMs,
+} from './statement.ts';
+export { type AuditState, AuditWatch, auditsSpec, breachesSpec } from './watch.ts';
 
 const zero = Long.ZERO;
 const side = { bsonType: 'long', minimum: zero } as const;

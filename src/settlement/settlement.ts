@@ -9,7 +9,7 @@ import type { CollectionSpec } from '../mongo.ts';
 import type { Queues } from '../queue.ts';
 import { dateDueAtMs } from './calendar.ts';
 
-export { settlementDate } from './calendar.ts';
+export { dateDueAtMs, settlementDate } from './calendar.ts';
 export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';
 
 /**

@@ -1,0 +1,217 @@
+import type { Db, Timestamp } from 'mongodb';
+import { raiseAlert } from '../alerts.ts';
+import type { Clock } from '../clock.ts';
+import { limits } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+import { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+
+/**
+ * The auditor at work: what is new each minute, everything each night. A breach is told once, when it is first
+ * seen, and again only if it came back after a full audit found it gone. Nothing is ever mended here.
+ */
+
+/** A breach that was told, by what it is about. */
+export interface BreachDoc extends Doc {
+  breach: Record<string, unknown>;
+  firstSeenAt: Date;
+  lastSeenAt: Date;
+  /** A full audit no longer found it. */
+  clearedAt?: Date;
+}
+
+export const breachesSpec: CollectionSpec = {
+  name: 'ledger_breaches',
+  indexes: [{ key: { clearedAt: 1, firstSeenAt: -1 } }],
+};
+
+type Kind = 'recent' | 'full';
+
+/** The latest audit of a kind; `recent` also keeps where the next one begins. */
+interface AuditDoc {
+  _id: Kind;
+  at: Date;
+  tookMs: number;
+  breaches: number;
+  isTruncated: boolean;
+  checked: { collections: number; merchants: number };
+  untilMs: number;
+  snapshotAt: Timestamp | null;
+}
+
+export const auditsSpec: CollectionSpec = { name: 'ledger_audits' };
+
+/** What operators see. */
+export interface AuditState {
+  recent: AuditDoc | undefined;
+  full: AuditDoc | undefined;
+  /** Told and not gone, newest first; at most 100. */
+  open: BreachDoc[];
+}
+
+/** Full audits begin at 03:00 in Dar es Salaam: after midnight's settlements, before the markets open. */
+export const quietHourEat = 3;
+
+interface AuditWatchOptions {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  /** Commits writes through the corridor; throws when one of them is there already. */
+  commit(writes: Write[]): Promise<void>;
+}
+
+export class AuditWatch {
+  readonly #options: AuditWatchOptions;
+  #full: Promise<void> | undefined;
+
+  constructor(options: AuditWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Audits what was posted since the last time, whichever process that was. For every minute. */
+  async recent(): Promise<AuditReport> {
+    const { db, clock } = this.#options;
+    const last = await this.#audits.findOne({ _id: 'recent' });
+    const nowMs = clock.now();
+    // The very first has no past to compare with: the full audit sees to all that.
+    const cursor: AuditCursor = last ?? { untilMs: nowMs - limits.minuteMs, snapshotAt: null };
+    const report = await auditRecent(db, nowMs, cursor);
+    // Told before the cursor moves: a crash between the two finds them a second time rather than never.
+    await this.#tell(report.breaches, nowMs);
+    await this.#keep('recent', report, nowMs);
+    return report;
+  }
+
+  /** Audits all that is stored. */
+  async full(): Promise<AuditReport> {
+    const { db, clock } = this.#options;
+    const nowMs = clock.now();
+    const report = await auditAll(db, nowMs);
+    await this.#tell(report.breaches, nowMs);
+    if (!report.isTruncated) await this.#clear(nowMs);
+    await this.#keep('full', report, nowMs);
+    return report;
+  }
+
+  /**
+   * Begins the night's audit when it is time and none has been made since the last quiet hour. It runs beside
+   * everything else, since it may take long; `idle` waits for it.
+   */
+  async nightly(): Promise<void> {
+    const { clock, log } = this.#options;
+    if (this.#full) return;
+    const last = await this.#audits.findOne({ _id: 'full' });
+    if (last && last.at.getTime() >= lastQuietHourMs(clock.now())) return;
+    this.#full = this.full()
+      .then(
+        ({ breaches, checked }) => log.info({ breaches: breaches.length, ...checked }, 'full audit'),
+        (error) => log.warn({ error: String(error) }, 'full audit failed; again in a minute'),
+      )
+      .finally(() => {
+        this.#full = undefined;
+      });
+  }
+
+  /** Resolves when no full audit is running in this process. */
+  async idle(): Promise<void> {
+    await this.#full;
+  }
+
+  async state(): Promise<AuditState> {
+    const [audits, open] = await Promise.all([
+      this.#audits.find({}).toArray(),
+      this.#breaches
+        .find({ clearedAt: { $exists: false } })
+        .sort({ firstSeenAt: -1, _id: -1 })
+        .limit(100)
+        .toArray(),
+    ]);
+    const of = (kind: Kind) => audits.find(({ _id }) => _id === kind);
+    return { recent: of('recent'), full: of('full'), open };
+  }
+
+  get #audits() {
+    return this.#options.db.collection<AuditDoc>(auditsSpec.name);
+  }
+
+  get #breaches() {
+    return this.#options.db.collection<BreachDoc>(breachesSpec.name);
+  }
+
+  async #tell(breaches: readonly Breach[], nowMs: number): Promise<void> {
+    const { commit, log } = this.#options;
+    for (const breach of breaches) {
+      const _id = identityOf(breach);
+      const seen = await this.#breaches.findOneAndUpdate(
+        { _id, clearedAt: { $exists: false } },
+        { $set: { lastSeenAt: new Date(nowMs), breach: { ...breach } } },
+      );
+      if (seen) continue;
+      // The record and its alert are one commit; of two processes that see it at once, one is refused.
+      const told = await commit(this.#firstSight(_id, breach, nowMs)).then(
+        () => true,
+        () => false,
+      );
+      if (told) log.error({ breach }, 'the books are not right');
+      else if (!(await this.#breaches.findOne({ _id }))) throw new Error(`no alert was raised for ${_id}`);
+    }
+  }
+
+  #firstSight(_id: string, breach: Breach, nowMs: number): Write[] {
+    const at = new Date(nowMs);
+    const about = 'merchantId' in breach ? { merchantId: breach.merchantId } : {};
+    const alert = raiseAlert({
+      kind: 'ledger_breach',
+      at: nowMs,
+      about: subjectOf(breach),
+      ...about,
+      mode: breach.mode,
+      detail: { ...breach },
+    });
+    const doc = { breach: { ...breach }, firstSeenAt: at, lastSeenAt: at };
+    // Gone and come back is new: the cleared record makes room under another name.
+    return [{ op: 'insert', into: breachesSpec.name, doc: { _id, ...doc }, onDuplicate: 'race' }, alert];
+  }
+
+  /** What a whole audit did not find any more is gone; its record stays, under a name of its own. */
+  async #clear(nowMs: number): Promise<void> {
+    const gone = this.#breaches.find({ clearedAt: { $exists: false }, lastSeenAt: { $lt: new Date(nowMs) } });
+    for await (const doc of gone) {
+      const cleared = { ...doc, _id: `${doc._id}@${nowMs}`, clearedAt: new Date(nowMs) };
+      await this.#breaches.updateOne({ _id: cleared._id }, { $setOnInsert: cleared }, { upsert: true });
+      await this.#breaches.deleteOne({ _id: doc._id });
+    }
+  }
+
+  async #keep(kind: Kind, report: AuditReport, nowMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const { breaches, isTruncated, checked, next } = report;
+    const tookMs = Math.max(0, clock.now() - nowMs);
+    const doc = { at: new Date(nowMs), tookMs, breaches: breaches.length, isTruncated, checked, ...next };
+    await this.#audits.replaceOne({ _id: kind }, doc, { upsert: true });
+  }
+}
+
+/** The latest 03:00 EAT that is not in the future. */
+function lastQuietHourMs(nowMs: number): number {
+  const shiftMs = limits.eatOffsetMs - quietHourEat * limits.hourMs;
+  return Math.floor((nowMs + shiftMs) / limits.dayMs) * limits.dayMs - shiftMs;
+}
+
+/** Amounts go with time; what is wrong, and where, is what makes two findings the same breach. */
+const passing = new Set(['amountTzs', 'feeTzs', 'counterTzs', 'linesTzs', 'reservedTzs', 'holdsTzs']);
+const passingAlso = new Set(['differenceTzs', 'status', 'state', 'held', 'open', 'entryIds', 'eventIds']);
+
+function identityOf(breach: Breach): string {
+  const lasting = Object.entries(breach)
+    .filter(([field]) => !passing.has(field) && !passingAlso.has(field))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return lasting.map(([, value]) => String(value)).join('|');
+}
+
+/** The id of what a breach is about, for the alert. */
+function subjectOf(breach: Breach): string {
+  if ('collectionId' in breach) return breach.collectionId;
+  if ('entryId' in breach) return breach.entryId;
+  return 'merchantId' in breach ? breach.merchantId : `${breach.mode}:${breach.currency}`;
+}

@@ -1,0 +1,178 @@
+import type { Db } from 'mongodb';
+import { Type } from 'typebox';
+import { type Clock, isoTime } from '../clock.ts';
+import { type Endpoint, forOperators, listAnswer, type OperatorPrincipal } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import {
+  type AuditWatch,
+  type EntryFilter,
+  type EntryType,
+  entriesOf,
+  entryTypes,
+  figuresOf,
+  type PostedEntry,
+  transactionId,
+  trialBalance,
+} from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import { ModeField, operation } from './routes.ts';
+
+/** The books as operators read them: the trial balance, the entries, what the auditor found. */
+export interface LedgerAdminDeps {
+  db: Db;
+  clock: Clock;
+  auditWatch: AuditWatch;
+}
+
+export function showTrialBalance({ db, clock }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'getTrialBalance',
+      'The trial balance of a mode',
+      200,
+      'Debits and credits of every account, in whole shillings. Right books differ by zero.',
+    ),
+    query: Type.Object({ mode: ModeField }, { additionalProperties: false }),
+    handler: async ({ query }) => {
+      const at = clock.now();
+      const { mode, accounts, debitTzs, creditTzs, differenceTzs } = await trialBalance(
+        db,
+        query.mode as 'live' | 'test',
+      );
+      const body = {
+        object: 'trial_balance',
+        mode,
+        as_of: isoTime(at),
+        accounts: accounts.map((each) => ({
+          account: each.account,
+          debit: each.debitTzs,
+          credit: each.creditTzs,
+          /** Debit less credit. */
+          balance: each.debitTzs - each.creditTzs,
+        })),
+        debit: debitTzs,
+        credit: creditTzs,
+        difference: differenceTzs,
+        is_balanced: differenceTzs === 0,
+      };
+      return { status: 200, body };
+    },
+  });
+}
+
+const Time = Type.Optional(Type.String({ format: 'date-time', maxLength: 40 }));
+
+export function listEntries({ db }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'listEntries',
+      'List journal entries, newest first',
+      200,
+      '`from` is inclusive and `to` exclusive, both of the time of posting.',
+    ),
+    query: Type.Object(
+      {
+        mode: ModeField,
+        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+        type: Type.Optional(Type.Enum([...entryTypes])),
+        account: Type.Optional(Type.String({ maxLength: 100, pattern: '^[\\w:]+$' })),
+        source: Type.Optional(Type.String({ maxLength: 80, pattern: '^[\\w.-]+$' })),
+        settlement_date: Type.Optional(Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+        from: Time,
+        to: Time,
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
+        ),
+        starting_after: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('txn') })),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const filter: EntryFilter = {
+        mode: query.mode as 'live' | 'test',
+        ...(query.merchant === undefined ? {} : { merchantId: query.merchant }),
+        ...(query.type === undefined ? {} : { type: query.type as EntryType }),
+        ...(query.account === undefined ? {} : { account: query.account }),
+        ...(query.source === undefined ? {} : { sourceId: query.source }),
+        ...(query.settlement_date === undefined ? {} : { bucket: query.settlement_date }),
+        ...(query.from === undefined ? {} : { postedFromMs: Date.parse(query.from) }),
+        ...(query.to === undefined ? {} : { postedBeforeMs: Date.parse(query.to) }),
+      };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const { entries, hasMore } = await entriesOf(db, filter, page);
+      return { status: 200, body: listAnswer(entries.map(presentEntry), hasMore) };
+    },
+  });
+}
+
+function presentEntry(entry: PostedEntry) {
+  const { grossTzs, feeTzs, netTzs, settlementDate } = figuresOf(entry);
+  return {
+    id: transactionId(entry),
+    object: 'journal_entry',
+    posting_key: entry._id,
+    mode: entry.mode,
+    currency: entry.currency,
+    type: entry.type,
+    merchant_id: entry.merchantId,
+    gross: grossTzs,
+    fee: feeTzs,
+    net: netTzs,
+    settlement_date: settlementDate,
+    lines: entry.lines.map(({ account, debit, credit, bucket, stripe }) => ({
+      account,
+      debit,
+      credit,
+      bucket: bucket ?? null,
+      stripe: stripe ?? null,
+    })),
+    source: entry.source,
+    provider_reference: entry.providerReference,
+    fee_plan: entry.feePlan,
+    reverses: entry.reverses ?? null,
+    effective_at: entry.effectiveAt.toISOString(),
+    posted_at: entry.postedAt.toISOString(),
+  };
+}
+
+export function showAudit({ auditWatch }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'getLedgerAudit',
+      'What the auditor found',
+      200,
+      'The latest audit of what is new and of everything, and the breaches that were told and are not gone.',
+    ),
+    handler: async () => {
+      const { recent, full, open } = await auditWatch.state();
+      return {
+        status: 200,
+        body: {
+          object: 'ledger_audit',
+          is_clean: open.length === 0,
+          recent: presentAudit(recent),
+          full: presentAudit(full),
+          open_breaches: open.map(({ breach, firstSeenAt, lastSeenAt }) => ({
+            ...breach,
+            first_seen_at: firstSeenAt.toISOString(),
+            last_seen_at: lastSeenAt.toISOString(),
+          })),
+        },
+      };
+    },
+  });
+}
+
+type Audit = Awaited<ReturnType<AuditWatch['state']>>['recent'];
+
+/** Null until the first audit of its kind has ended. */
+function presentAudit(audit: Audit) {
+  if (!audit) return null;
+  return {
+    at: audit.at.toISOString(),
+    duration_ms: audit.tookMs,
+    breaches: audit.breaches,
+    is_truncated: audit.isTruncated,
+    checked: audit.checked,
+  };
+}

@@ -1,0 +1,127 @@
+import { Readable } from 'node:stream';
+import type { Db } from 'mongodb';
+import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import { raiseAlert } from '../alerts.ts';
+import type { Clock } from '../clock.ts';
+import type { Collections } from '../collections/collections.ts';
+import { type Endpoint, type Fault, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import {
+  type ReadReferences,
+  StatementDiffers,
+  type StatementOf,
+  statementOf,
+  statementTrailingMs,
+} from '../ledger/ledger.ts';
+import type { Log } from '../log.ts';
+import type { Merchants } from '../merchants/merchants.ts';
+import { dateDueAtMs } from '../settlement/settlement.ts';
+import { found, idParam, ModeField, operation } from './routes.ts';
+
+export interface StatementAdminDeps {
+  db: Db;
+  actors: Actors;
+  clock: Clock;
+  log: Log;
+  merchants: Merchants;
+  collections: Collections;
+}
+
+const Moment = Type.Optional(
+  Type.Union([
+    Type.String({ format: 'date-time', maxLength: 40 }),
+    Type.String({
+      pattern: '^\\d{4}-\\d{2}-\\d{2}$',
+      maxLength: 10,
+      description: '00:00 in Dar es Salaam of this day.',
+    }),
+  ]),
+);
+
+/**
+ * GET /admin/merchants/:id/statement.csv (money.md "Exports"), streamed. Without `from` since the beginning; it
+ * ends 30 seconds ago at the latest, and its closing line says when. If the lines do not add up there is no
+ * closing: the connection is cut and an alert raised.
+ */
+export function downloadStatement(deps: StatementAdminDeps): Endpoint<OperatorPrincipal> {
+  const { db, clock, merchants, collections } = deps;
+  const description =
+    'Opening balance, each entry with gross, fee, net and settlement date, running balance, closing; in whole ' +
+    'shillings. `from` is inclusive, `to` exclusive: a time, or a date in Dar es Salaam.';
+  return forOperators({
+    operation: {
+      ...operation('getStatement', 'A merchant’s statement as CSV', 200, description),
+      answers: {
+        200: {
+          description: 'The statement. Complete only with its closing line.',
+          contentType: 'text/csv',
+          schema: Type.String(),
+        },
+      },
+    },
+    params: idParam('mer'),
+    query: Type.Object({ mode: ModeField, from: Moment, to: Moment }, { additionalProperties: false }),
+    handler: async ({ params, query }) => {
+      const merchant = await found(merchants.find(params.id as string));
+      const latestMs = clock.now() - statementTrailingMs;
+      const fromMs = query.from === undefined ? 0 : momentMs('from', query.from);
+      const toMs = Math.min(latestMs, query.to === undefined ? latestMs : momentMs('to', query.to));
+      const of = { merchantId: merchant._id, mode: query.mode as 'live' | 'test', fromMs, toMs };
+      if (fromMs > toMs) throw faulty(periodFaults(query.to !== undefined));
+      const text = guarded(statementOf(db, of, referencesOf(collections)), deps, of);
+      const name = `statement-${of.merchantId}-${of.mode}.csv`;
+      return {
+        status: 200,
+        body: Readable.from(text, { objectMode: false }),
+        headers: {
+          'Content-Type': 'text/csv; charset=utf-8',
+          'Content-Disposition': `attachment; filename="${name}"`,
+        },
+      };
+    },
+  });
+}
+
+function periodFaults(hasEnd: boolean): Fault[] {
+  const than = hasEnd ? 'to' : 'the end of the statement, 30 seconds ago';
+  return [{ param: 'from', code: 'parameter_invalid', message: `from must not be later than ${than}.` }];
+}
+
+function momentMs(param: string, moment: string): number {
+  if (moment.length !== '2026-11-22'.length) return Date.parse(moment);
+  try {
+    return dateDueAtMs(moment);
+  } catch {
+    const message = `${param} must be a date that exists.`;
+    throw faulty([{ param, code: 'parameter_invalid', message }]);
+  }
+}
+
+function referencesOf(collections: Collections): ReadReferences {
+  return async (ids) => {
+    const found = await collections.many(ids);
+    return new Map(found.map(({ id, reference }) => [id, reference]));
+  };
+}
+
+/** A statement that does not add up is an alert; whatever ends it early is logged. */
+async function* guarded(
+  text: AsyncGenerator<string>,
+  { actors, clock, log }: StatementAdminDeps,
+  { merchantId, mode, fromMs, toMs }: StatementOf,
+): AsyncGenerator<string> {
+  try {
+    yield* text;
+  } catch (error) {
+    log.error({ merchantId, mode, error: String(error) }, 'statement not finished');
+    if (error instanceof StatementDiffers) {
+      const { closingTzs, linesTzs } = error;
+      const detail = { fromMs, toMs, closingTzs, linesTzs };
+      const at = clock.now();
+      await actors.commit([
+        raiseAlert({ kind: 'statement_differs', at, about: merchantId, merchantId, mode, detail }),
+      ]);
+    }
+    throw error;
+  }
+}
