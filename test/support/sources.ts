@@ -1,0 +1,164 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/** The source files of the repository, parsed, for rules about them. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Source {
+  /** `src/http/auth.ts` */
+  path: string;
+  text: string;
+  tree: ts.SourceFile;
+  imports: Import[];
+}
+
+export interface Import {
+  line: number;
+  /** `koa`, or the path of a file of ours. */
+  target: string;
+  isOurs: boolean;
+}
+
+/** Everything below a node, outer ones first. */
+export function nodesOf(top: ts.Node): ts.Node[] {
+  const nodes: ts.Node[] = [];
+  const visit = (node: ts.Node): void => {
+    nodes.push(node);
+    ts.forEachChild(node, visit);
+  };
+  ts.forEachChild(top, visit);
+  return nodes;
+}
+
+/** `src/http/auth.ts:12` */
+export function at(path: string, tree: ts.SourceFile, node: ts.Node): string {
+  return `${path}:${lineAt(tree, node.getStart(tree))}`;
+}
+
+export function lineAt(tree: ts.SourceFile, position: number): number {
+  return tree.getLineAndCharacterOfPosition(position).line + 1;
+}
+
+/** Every TypeScript file below a folder of the repository. */
+export function readFolder(folder: string): Source[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+    .sort()
+    .map((path) => {
+      const text = readFileSync(join(root, path), 'utf8');
+      const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
+      return { path, text, tree, imports: importsOf(path, tree) };
+    });
+}
+
+/** Imports and re-exports, types included, `import()` too. */
+function importsOf(path: string, tree: ts.SourceFile): Import[] {
+  return nodesOf(tree).flatMap((node) => {
+    const isStatic = ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
+    const isDynamic = ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword;
+    const specifier = isStatic ? node.moduleSpecifier : isDynamic ? node.arguments[0] : undefined;
+    if (!specifier || !ts.isStringLiteral(specifier)) return [];
+    const isOurs = specifier.text.startsWith('.');
+    const target = isOurs ? normalize(join(dirname(path), specifier.text)) : specifier.text;
+    return [{ line: lineAt(tree, node.getStart(tree)), target, isOurs }];
+  });
+}
+
+/** Names a file to start it as a process of its own: `new URL('./receiver.ts', …)`. */
+export function starts(text: string, path: string): boolean {
+  return text.includes(`'${basename(path)}'`) || text.includes(`/${basename(path)}'`);
+}
+
+/** More than its declaration: the chart names it in quotes. */
+export function usedInChart(text: string, name: string): boolean {
+  const chart = text.slice(text.indexOf('createMachine('));
+  return chart.includes(`'${name}'`);
+}
+
+/** The strings of a constant list. */
+export function listOf(tree: ts.SourceFile, name: string): string[] {
+  const list = nodesOf(tree).find(
+    (node) => ts.isVariableDeclaration(node) && node.name.getText(tree) === name,
+  );
+  return list
+    ? nodesOf(list)
+        .filter(ts.isStringLiteral)
+        .map(({ text }) => text)
+    : [];
+}
+
+/** The actions that a machine declares: assignments to its context, and the others, which are effects. */
+export function setupActions(tree: ts.SourceFile): { assigns: string[]; effects: string[] } {
+  const found = { assigns: [] as string[], effects: [] as string[] };
+  const setup = nodesOf(tree).find(
+    (node) => ts.isCallExpression(node) && node.expression.getText(tree) === 'setup',
+  );
+  const actions = (setup as ts.CallExpression | undefined)?.arguments[0];
+  if (!actions || !ts.isObjectLiteralExpression(actions)) return found;
+  for (const part of actions.properties) {
+    if (!ts.isPropertyAssignment(part) || nameOf(part.name) !== 'actions') continue;
+    for (const action of (part.initializer as ts.ObjectLiteralExpression).properties) {
+      const isAssign =
+        ts.isPropertyAssignment(action) && action.initializer.getText(tree).startsWith('assign(');
+      found[isAssign ? 'assigns' : 'effects'].push(nameOf(action.name!));
+    }
+  }
+  return found;
+}
+
+/** The keys of the object that an effects function returns, wherever its room is. */
+export function effectNames(sources: readonly Source[], name: string): string[] | undefined {
+  for (const { path, tree } of sources) {
+    if (basename(path) !== 'effects.ts') continue;
+    const effects = tree.statements.find(
+      (node) => ts.isFunctionDeclaration(node) && node.name?.text === name,
+    );
+    const last = (effects as ts.FunctionDeclaration | undefined)?.body?.statements.at(-1);
+    if (!last || !ts.isReturnStatement(last) || !last.expression) continue;
+    return (last.expression as ts.ObjectLiteralExpression).properties.map((property) =>
+      nameOf(property.name!),
+    );
+  }
+  return undefined;
+}
+
+/** The text of a property's name, quoted or not. */
+export function nameOf(name: ts.PropertyName): string {
+  return 'text' in name ? name.text : name.getText();
+}
+
+/** Where a name such as `Date.now` is used, outside comments and strings. */
+export function mentions(
+  within: readonly Source[],
+  name: string,
+  except: readonly string[],
+  advice: string,
+): string[] {
+  return within
+    .filter(({ path }) => !except.includes(path))
+    .flatMap(({ path, tree }) =>
+      nodesOf(tree)
+        .filter((node) => ts.isPropertyAccessExpression(node) && node.getText(tree) === name)
+        .map((node) => `${at(path, tree, node)}: ${name} is banned; ${advice}`),
+    );
+}
+
+/** A way from a room back to itself, said with the files that make it; empty when there is none. */
+export function cycleFrom(
+  room: string,
+  needs: Map<string, Map<string, string>>,
+  trail: string[] = [],
+): string[] {
+  for (const [to, where] of needs.get(room) ?? []) {
+    const walked = [...trail, `${room} → ${to} (${where})`];
+    if (trail.length > 0 && trail[0]!.startsWith(`${to} `)) return [walked.join(', ')];
+    if (walked.length <= needs.size && !trail.some((step) => step.startsWith(`${to} `))) {
+      const cycle = cycleFrom(to, needs, walked);
+      if (cycle.length > 0) return cycle;
+    }
+  }
+  return [];
+}

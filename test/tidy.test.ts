@@ -1,0 +1,397 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { expect } from 'chai';
+import ts from 'typescript';
+import {
+  at,
+  cycleFrom,
+  effectNames,
+  lineAt,
+  listOf,
+  mentions,
+  nameOf,
+  nodesOf,
+  readFolder,
+  root,
+  type Source,
+  setupActions,
+  starts,
+  usedInChart,
+} from './support/sources.ts';
+
+/**
+ * The house rules (docs/ARCHITECTURE.md, "Layout"). Each is checked on the source text; a fault names the file, the
+ * line and what to do instead.
+ */
+/** Rooms of src, each with the rooms it may import besides machines and tools. Payments never walk back. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  actors: [],
+  charts: [],
+  collections: ['actors', 'events', 'ledger', 'merchants', 'rails', 'webhooks'],
+  embedded: [],
+  events: [],
+  http: ['merchants'],
+  ledger: [],
+  merchants: [],
+  operators: [
+    'actors',
+    'charts',
+    'collections',
+    'events',
+    'http',
+    'ledger',
+    'merchants',
+    'rails',
+    'settlement',
+    'webhooks',
+  ],
+  rails: ['actors'],
+  settlement: ['actors', 'ledger'],
+  webhooks: ['actors', 'events'],
+};
+
+/** Files of src that know all rooms. Every other file beside them is a tool, which knows none. */
+const frame = ['main.ts', 'service.ts', 'wiring.ts', 'app.ts', 'openapi.ts'];
+
+/** Inner files of rooms that some files of the frame may import too. */
+const sideDoors: Readonly<Record<string, RegExp>> = {
+  'src/wiring.ts': /^effects\.ts$/,
+  'src/service.ts': /^effects\.ts$/,
+  'src/app.ts': /^(r|[a-z]+R)outes\.ts$/,
+};
+
+/** Files that read the local clock, and why it may not be the service's. */
+const ownTime: Readonly<Record<string, string>> = {
+  'src/clock.ts': 'it is the clock',
+  'src/mongo.ts': 'measures how far the local clock is from the store’s',
+  'src/actors/work.ts': 'BullMQ reckons its delays by the local clock',
+  'src/webhooks/verify.ts': 'merchants copy it; there is no service around it',
+};
+
+/** Source files that nothing imports, and who uses them. */
+const entries: Readonly<Record<string, string>> = {
+  'src/webhooks/verify.ts': 'merchants copy it',
+};
+
+const bannedNames: Readonly<Record<string, string>> = {
+  utils: 'name it after what it does',
+  util: 'name it after what it does',
+  helpers: 'name it after what it helps with',
+  helper: 'name it after what it helps with',
+  common: 'put it into the room it belongs to, or make it a tool',
+  services: 'name the room after its noun',
+  models: 'put each one into the room of its noun',
+  misc: 'name it after what it does',
+};
+
+const linesMax = { function: 70, source: 400, machine: 800 };
+
+/** A machine may not know when or where it runs: time and ids arrive in events and input. */
+const impure =
+  /^(Date|performance|crypto|process|Math\.random|setTimeout|setInterval|setImmediate|fetch|newId)$/;
+
+const sources = ['src', 'machines', 'test', 'bench'].flatMap(readFolder);
+const ofSrc = sources.filter(({ path }) => path.startsWith('src/'));
+const ofMachines = sources.filter(({ path }) => path.startsWith('machines/'));
+const ofTests = sources.filter(({ path }) => path.startsWith('test/'));
+
+describe('the house', () => {
+  it('imports only in the direction in which a payment walks', () => {
+    const faults = ofSrc.flatMap(({ path, imports }) =>
+      imports.flatMap(({ line, target }) => {
+        const [from, to] = [roomOf(path), roomOf(target)];
+        const isFrame = to === undefined && frame.includes(target.slice('src/'.length));
+        if (isFrame && !isOfFrame(path))
+          return [`${path}:${line}: imports ${target}; nothing but the frame may`];
+        if (to === undefined || to === from || isOfFrame(path)) return [];
+        if (from === undefined) return [`${path}:${line}: is a tool and must import no room, not ${target}`];
+        const isWeb = to === 'http' && /^(r|[a-z]+R)outes\.ts$|^schema\.ts$/.test(basename(path));
+        if (isWeb || mayImport[from]?.includes(to)) return [];
+        const allowed = [...(mayImport[from] ?? []), 'machines', 'tools'].join(', ');
+        return [`${path}:${line}: ${from} must not import ${to}; it may import ${allowed}`];
+      }),
+    );
+    none(faults);
+  });
+
+  it('gives every room a door, and has no room that the table of directions leaves out', () => {
+    const rooms = new Set(ofSrc.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
+    const files = new Set(ofSrc.map(({ path }) => path));
+    const faults = [...rooms].flatMap((room) => [
+      ...(files.has(doorOf(room)) || room === 'embedded'
+        ? []
+        : [`src/${room}: has no door, ${doorOf(room)}`]),
+      ...(room in mayImport ? [] : [`src/${room}: is not in the table of test/tidy.test.ts`]),
+    ]);
+    none(faults);
+  });
+
+  it('enters other rooms by their doors', () => {
+    const faults = sources
+      .filter(({ path }) => !path.startsWith('test/') && !path.startsWith('bench/'))
+      .flatMap(({ path, imports }) =>
+        imports.flatMap(({ line, target }) => {
+          const to = roomOf(target);
+          if (to === undefined) return [];
+          // A folder inside a room is a room of its own for the files around it.
+          const folder = dirname(target);
+          const isInside = dirname(path) === folder || dirname(path).startsWith(`${folder}/`);
+          if (isInside || target === `${folder}/${basename(folder)}.ts`) return [];
+          if (folder === `src/${to}` && sideDoors[path]?.test(basename(target))) return [];
+          return [`${path}:${line}: imports ${target}; import ${folder}/${basename(folder)}.ts instead`];
+        }),
+      );
+    none(faults);
+  });
+
+  it('has no two rooms that need each other, directly or around a corner', () => {
+    const needs = new Map<string, Map<string, string>>();
+    for (const { path, imports } of ofSrc) {
+      const from = roomOf(path);
+      // Routes stand above all rooms: app.ts alone imports them.
+      if (from === undefined || /(^r|R)outes\.ts$/.test(basename(path))) continue;
+      for (const { line, target } of imports) {
+        const to = roomOf(target);
+        if (to === undefined || to === from) continue;
+        const known = needs.get(from) ?? new Map<string, string>();
+        needs.set(from, known.set(to, known.get(to) ?? `${path}:${line}`));
+      }
+    }
+    none([...needs.keys()].flatMap((room) => cycleFrom(room, needs)));
+  });
+
+  it('writes imports of its own files with their ending', () => {
+    const faults = sources.flatMap(({ path, imports }) =>
+      imports.flatMap(({ line, target, isOurs }) =>
+        !isOurs || /\.(ts|json|js)$/.test(target) ? [] : [`${path}:${line}: write ${target}.ts`],
+      ),
+    );
+    none(faults);
+  });
+
+  it(`has no function of more than ${linesMax.function} lines`, () => {
+    const faults = [...ofSrc, ...ofMachines].flatMap(({ path, tree }) =>
+      nodesOf(tree).flatMap((node) => {
+        if (!ts.isFunctionLike(node) || !('body' in node) || !node.body) return [];
+        const first = lineAt(tree, node.getStart(tree));
+        const count = lineAt(tree, node.getEnd()) - first + 1;
+        return count > linesMax.function
+          ? [`${path}:${first}: ${count} lines; take a part out and give it a name`]
+          : [];
+      }),
+    );
+    none(faults);
+  });
+
+  it(`has no file of more than ${linesMax.source} lines (a chart is one page of ${linesMax.machine})`, () => {
+    const faults = [...ofSrc, ...ofMachines].flatMap(({ path, text }) => {
+      const most = path.startsWith('machines/') ? linesMax.machine : linesMax.source;
+      const count = text.trimEnd().split('\n').length;
+      return count > most ? [`${path}: ${count} lines; divide it by what it is about`] : [];
+    });
+    none(faults);
+  });
+
+  it('keeps machines pure: no import but xstate, no clock, no id, no chance', () => {
+    const faults = ofMachines.flatMap(({ path, tree, imports }) => [
+      ...imports
+        .filter(({ target }) => target !== 'xstate')
+        .map(
+          ({ line, target }) =>
+            `${path}:${line}: imports ${target}; a machine imports xstate and nothing else`,
+        ),
+      ...nodesOf(tree)
+        .filter(
+          (node) =>
+            (ts.isIdentifier(node) || ts.isPropertyAccessExpression(node)) && impure.test(node.getText(tree)),
+        )
+        .filter((node) => !(ts.isPropertyAccessExpression(node.parent) && node.parent.name === node))
+        .map(
+          (node) =>
+            `${at(path, tree, node)}: ${node.getText(tree)} is banned; let it arrive in the event or the input`,
+        ),
+    ]);
+    none(faults);
+  });
+
+  it('has nothing in a chart that cannot be stored and restored', () => {
+    const banned: Readonly<Record<string, string>> = {
+      invoke: 'ask for a call and hear its answer as an event',
+      history: 'name the target',
+      final: 'late facts must still be heard: let the state rest',
+      parallel: 'an actor is in one branch at a time: make it two machines',
+    };
+    const spawning =
+      /^(spawn|spawnChild|enqueueActions|sendTo|sendParent|forwardTo|raise|emit|stopChild|fromPromise)$/;
+    const faults = ofMachines.flatMap(({ path, tree }) =>
+      nodesOf(tree).flatMap((node) => {
+        if (ts.isPropertyAssignment(node)) {
+          const name = nameOf(node.name);
+          const value = ts.isStringLiteral(node.initializer) ? node.initializer.text : '';
+          const word = name === 'type' ? value : name;
+          if (word in banned) return [`${at(path, tree, node)}: ${word} is banned; ${banned[word]}`];
+          if (/(^|\.)\*$/.test(name))
+            return [`${at(path, tree, node)}: wildcards are banned; name the events`];
+          if (/^\d+$/.test(name) && isInAfter(node)) return [`${at(path, tree, node)}: name the delay`];
+        }
+        const isCall = ts.isCallExpression(node) && spawning.test(node.expression.getText(tree));
+        return isCall
+          ? [`${at(path, tree, node)}: ${node.expression.getText(tree)} is banned; ask for a call`]
+          : [];
+      }),
+    );
+    none(faults);
+  });
+
+  it('has one effect for each action that a chart leaves to the house, in the order of the chart', () => {
+    none(ofMachines.flatMap(effectFaults));
+  });
+
+  it('reads the environment in one place', () => {
+    none(mentions(ofSrc, 'process.env', ['src/config.ts'], 'read it in src/config.ts'));
+  });
+
+  it('reads the clock in one place', () => {
+    const reason = `use clock.now(), or say in ownTime (${basename(import.meta.filename)}) why not`;
+    const except = Object.keys(ownTime);
+    const faults = ofSrc
+      .filter(({ path }) => !except.includes(path))
+      .flatMap(({ path, tree }) =>
+        nodesOf(tree)
+          .filter(
+            (node) =>
+              ts.isNewExpression(node) && node.expression.getText(tree) === 'Date' && !node.arguments?.length,
+          )
+          .map((node) => `${at(path, tree, node)}: new Date() is banned; ${reason}`),
+      );
+    none([...mentions(ofSrc, 'Date.now', except, reason), ...faults]);
+  });
+
+  it('never writes to the console', () => {
+    const faults = sources.flatMap(({ path, tree }) =>
+      nodesOf(tree)
+        .filter((node) => ts.isPropertyAccessExpression(node) && node.expression.getText(tree) === 'console')
+        .map((node) => `${at(path, tree, node)}: ${node.getText(tree)} is banned; use the log`),
+    );
+    none(faults);
+  });
+
+  it('names folders and files after what they are', () => {
+    const faults = sources.flatMap(({ path }) =>
+      path.split('/').flatMap((part) => {
+        const advice = bannedNames[part.replace(/\..*$/, '').toLowerCase()];
+        return advice ? [`${path}: ${part} says nothing; ${advice}`] : [];
+      }),
+    );
+    none([...new Set(faults)]);
+  });
+
+  it('leaves no work for later', () => {
+    const later = new RegExp(
+      `\\b(${['TO', 'FIX'].map((word, index) => word + ['DO', 'ME'][index]).join('|')}|X{3})\\b`,
+    );
+    const faults = sources.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .flatMap((line, index) =>
+          later.test(line) ? [`${path}:${index + 1}: do it now, or write an issue`] : [],
+        ),
+    );
+    none(faults);
+  });
+
+  it('states facts in the titles of its tests', () => {
+    const faults = ofTests.flatMap(({ path, tree }) =>
+      nodesOf(tree).flatMap((node) => {
+        if (
+          !ts.isCallExpression(node) ||
+          !/^(it|describe|specify)(\.\w+)?$/.test(node.expression.getText(tree))
+        )
+          return [];
+        const title = node.arguments[0]?.getText(tree).slice(1) ?? '';
+        return /^should\b/i.test(title)
+          ? [`${at(path, tree, node)}: say what it does, not what it should do`]
+          : [];
+      }),
+    );
+    none(faults);
+  });
+
+  it('has no file that nobody uses', () => {
+    const scripts =
+      readFileSync(join(root, 'package.json'), 'utf8') + readFileSync(join(root, '.mocharc.json'), 'utf8');
+    const isTest = (path: string) => /\.test\.ts$/.test(path);
+    const isEntry = (path: string) => path in entries || isTest(path) || scripts.includes(path);
+    const used = new Set(sources.filter(({ path }) => isEntry(path)).map(({ path }) => path));
+    // A file of src that only a test imports is dead; what tests and the bench start by its name is not.
+    const areas = [['src', 'machines', 'bench'], ['test']];
+    for (const area of areas) {
+      const inside = sources.filter(({ path }) => area.includes(path.split('/')[0]!));
+      for (let before = -1; before < used.size; ) {
+        before = used.size;
+        for (const { path, text, imports } of inside.filter(({ path }) => used.has(path))) {
+          for (const { target } of imports) used.add(target);
+          for (const other of inside)
+            if (other.path !== path && starts(text, other.path)) used.add(other.path);
+        }
+      }
+    }
+    none(
+      sources
+        .filter(({ path }) => !used.has(path))
+        .map(({ path }) => `${path}: is imported by nobody; remove it`),
+    );
+  });
+});
+
+/** The actions of one machine against its lists of writes and calls, and those against the room's effects. */
+function effectFaults({ path, tree, text }: Source): string[] {
+  const machine = basename(path, '.ts');
+  const lists = { write: listOf(tree, `${machine}Writes`), call: listOf(tree, `${machine}Calls`) };
+  const declared = setupActions(tree);
+  const asked = [...lists.write, ...lists.call];
+  const faults = [
+    ...declared.effects
+      .filter((name) => !asked.includes(name))
+      .map((name) => `${name} is neither a write nor a call nor an assign`),
+    ...asked
+      .filter((name) => !declared.effects.includes(name))
+      .map((name) => `${name} is listed but not declared in setup()`),
+    ...[...declared.effects, ...declared.assigns]
+      .filter((name) => !usedInChart(text, name))
+      .map((name) => `${name} is never used`),
+    ...(new Set(asked).size < asked.length ? ['an action is listed twice'] : []),
+  ];
+  for (const [kind, names] of Object.entries(lists)) {
+    if (names.length === 0) continue;
+    const name = `${machine}${kind === 'write' ? 'Write' : 'Call'}Effects`;
+    const effects = effectNames(ofSrc, name);
+    if (effects?.join() !== names.join()) {
+      faults.push(
+        `${name} has ${effects?.join(', ') ?? 'no function in any effects.ts'}; the chart's order is ${names.join(', ')}`,
+      );
+    }
+  }
+  return faults.map((fault) => `${path}: ${fault}`);
+}
+
+function none(faults: readonly string[]): void {
+  expect(faults.join('\n'), 'faults').to.equal('');
+}
+
+function roomOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1];
+}
+
+function doorOf(room: string): string {
+  return `src/${room}/${room}.ts`;
+}
+
+function isOfFrame(path: string): boolean {
+  return path.startsWith('src/') && frame.includes(path.slice('src/'.length));
+}
+
+function isInAfter(node: ts.Node): boolean {
+  const holder = node.parent.parent;
+  return ts.isPropertyAssignment(holder) && nameOf(holder.name) === 'after';
+}
