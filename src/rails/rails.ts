@@ -21,6 +21,7 @@ export {
   type NetworkStory,
   networkScenario,
   networkStories,
+  type PushLine,
   receiptOf,
   type Scenario,
   type Sighting,

@@ -1,0 +1,113 @@
+/** What of this simulator is Vodacom's and what is ours: nobody should mistake the model for the network. */
+export interface Behaviour {
+  behaviour: string;
+  /** `documented` by Vodacom, `observed` by implementers, or `modelled`: nobody told us, and we chose. */
+  is: 'documented' | 'observed' | 'modelled';
+  source: string;
+}
+
+const openApi = 'OpenAPI portal, vodacomTZN';
+
+export const behaviours: readonly Behaviour[] = [
+  {
+    behaviour: 'bearer: base64 of RSA PKCS1 v1.5 of the API key, then of the session id',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'getSession answers INS-0 with output_SessionID, or 400 INS-989',
+    is: 'documented',
+    source: openApi,
+  },
+  { behaviour: 'an Origin header is required', is: 'documented', source: openApi },
+  { behaviour: 'a session may take up to 30 s to become live', is: 'documented', source: 'official samples' },
+  {
+    behaviour: 'a session lives one hour',
+    is: 'modelled',
+    source: 'set per application in the portal; no default is documented',
+  },
+  {
+    behaviour: 'the gate answers 401 {"output_error"} without a code',
+    is: 'observed',
+    source: 'hotspot-billing',
+  },
+  { behaviour: 'field patterns, and INS-20 for a missing field', is: 'documented', source: openApi },
+  { behaviour: 'which code each field has', is: 'documented', source: 'texts of the result codes' },
+  { behaviour: 'INS-30 for punctuation in the item description', is: 'observed', source: 'Lesotho sandbox' },
+  {
+    behaviour: 'INS-26 and INS-998 for a wrong currency and country',
+    is: 'modelled',
+    source: 'texts of the result codes',
+  },
+  {
+    behaviour: 'synchronous: the call stays open while the customer types, and answers the outcome',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'asynchronous: INS-0 without a transaction id, a callback later',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'the address of callbacks is configured',
+    is: 'modelled',
+    source: 'sources contradict each other',
+  },
+  { behaviour: 'the form of a callback and of its answer', is: 'documented', source: openApi },
+  {
+    behaviour: 'a callback is sent once and nothing is signed',
+    is: 'modelled',
+    source: 'no retry and no signature is documented',
+  },
+  {
+    behaviour: 'callbacks also in synchronous mode, where an address is configured',
+    is: 'modelled',
+    source: 'a harder test',
+  },
+  {
+    behaviour: 'INS-10 (409) for a conversation id that was used, also while it is pending',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'INS-10 also after a restart',
+    is: 'modelled',
+    source: 'nothing is documented about its memory',
+  },
+  {
+    behaviour: 'INS-9 (408) when the customer does not answer',
+    is: 'observed',
+    source: 'mpesa_sdk_dart#2, mpesa-js-sdk#44',
+  },
+  { behaviour: 'the prompt lives 100 s', is: 'modelled', source: 'not documented' },
+  {
+    behaviour: 'query by conversation id, transaction id or OpenAPI conversation id; its pattern',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'INS-0 of a query only says that it was answered; Completed and output_Reversed decide',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'the words Pending, Cancelled, Expired, Failed and N/A',
+    is: 'modelled',
+    source: 'documented for Mozambique only',
+  },
+  {
+    behaviour: 'INS-23 before a payment is indexed (240 s on the scripted number)',
+    is: 'observed',
+    source: 'nimr-tz, hotspot-billing',
+  },
+  { behaviour: 'a query answers with no amount', is: 'documented', source: openApi },
+  { behaviour: 'reversal by transaction id; INS-18 for an unknown one', is: 'documented', source: openApi },
+  {
+    behaviour: 'a second reversal: INS-10 with the same conversation id, INS-6 with another',
+    is: 'modelled',
+    source: 'not documented',
+  },
+  { behaviour: 'HTTP status of INS-23 (400)', is: 'modelled', source: 'not documented' },
+  { behaviour: 'scripted numbers 2557400000xx', is: 'modelled', source: 'ours' },
+];

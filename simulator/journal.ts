@@ -1,0 +1,77 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What the network remembers: pushes, debits, reversals, and whom it told of a success. Append-only. */
+export type Line =
+  | { kind: 'push'; reference: string; display: string; msisdn: string; amountTzs: number; atMs: number }
+  | { kind: 'debit'; reference: string; msisdn: string; amountTzs: number; atMs: number }
+  | { kind: 'reversal'; reference: string; conversation: string; amountTzs: number; atMs: number }
+  | { kind: 'told'; reference: string; by: 'push' | 'query' | 'callback'; atMs: number };
+
+const fileName = 'journal.jsonl';
+
+/**
+ * The network's memory on disk. A line is on the disk before anything is answered, so a simulator that is killed has
+ * forgotten no debit. Lines that come together share one fsync.
+ */
+export class Journal {
+  readonly #file: FileHandle;
+  #waiting: { text: string; done: (error?: unknown) => void }[] = [];
+  #isWriting = false;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  static async open(dataDir: string): Promise<{ journal: Journal; lines: Line[] }> {
+    mkdirSync(dataDir, { recursive: true });
+    const path = join(dataDir, fileName);
+    const lines = readLines(path);
+    return { journal: new Journal(await open(path, 'a')), lines };
+  }
+
+  append(line: Line): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (error?: unknown) => (error === undefined ? resolve() : reject(error as Error));
+      this.#waiting.push({ text: `${JSON.stringify(line)}\n`, done });
+      if (!this.#isWriting) void this.#write();
+    });
+  }
+
+  async close(): Promise<void> {
+    while (this.#isWriting) await new Promise((resolve) => setTimeout(resolve, 1));
+    await this.#file.close();
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#file.appendFile(batch.map(({ text }) => text).join(''));
+        await this.#file.datasync();
+        for (const { done } of batch) done();
+      } catch (error) {
+        for (const { done } of batch) done(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+}
+
+/** A last line that a kill cut short was never answered, and does not count. */
+function readLines(path: string): Line[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    return [];
+  }
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line);
+}

@@ -1,0 +1,354 @@
+import { expect } from 'chai';
+import type { AnyStateMachine } from 'xstate';
+import { type CollectionContext, collectionMachine, type FailureCode } from '../../machines/collection.ts';
+import type { Faults } from '../../simulator/faults.ts';
+import type { MovableClock } from '../../src/clock.ts';
+import { newId } from '../../src/ids.ts';
+import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
+import { Chart, earliestOf, type World } from './charts.ts';
+
+/**
+ * The conformance kit of a rail (rails.md): the same facts, stated of any door to a network. A rail is not judged by
+ * what it says alone but by where the collection's chart gets with it, against what the network knows moved.
+ */
+export interface Story {
+  msisdn: string;
+  what: string;
+  /** A status, a failure code, `late` or `underReview`. */
+  ends: string;
+}
+
+export interface Door {
+  rail: Rail;
+  /** The rail's and the network's; the kit moves it. */
+  clock: MovableClock;
+  stories: readonly Story[];
+  /** Endings that have a number, where the door cannot see them all itself. */
+  scripted?: readonly string[];
+  /** Collections whose money moved, once per debit. */
+  debits(): string[];
+  /** What is wrong with the network's books; empty when nothing is. */
+  breaches(): string[];
+  /** Hears every bell that rings for a collection, until the answer is called. */
+  onBell(heard: (collectionId: string) => void): () => void;
+  /** Doors that go over a line can have it broken. */
+  line?: { faults: Faults; sessionsMade(): number; counts: Record<'push' | 'query', number> };
+  close(): Promise<void>;
+}
+
+/** A push that went well: paid, or (asynchronous) on its way. */
+const taken = ['succeeded', 'accepted'];
+
+const never = new AbortController().signal;
+
+/** States the facts of the rail behind a door. */
+export function describeRail(name: string, open: () => Promise<Door>): void {
+  describe(name, function () {
+    this.timeout(30_000);
+    let door: Door;
+    before(async () => {
+      door = await open();
+    });
+    after(() => door.close());
+    afterEach(() => {
+      door.line?.faults.clear();
+      expect(door.breaches(), 'the books of the network').to.deep.equal([]);
+    });
+    describePort(() => door);
+    describeStories(() => door);
+    describeLine(() => door);
+  });
+}
+
+function describePort(door: () => Door): void {
+  it('promises what its terms say', () => {
+    const { capabilities, terms } = door().rail;
+    expect(capabilities.promptLifeMs).to.equal(terms.promptLifeMs);
+    expect(capabilities.notFoundGraceMs).to.equal(terms.notFoundGraceMs);
+    expect(capabilities.queryableBy).to.include('reference');
+  });
+
+  it('has a scripted number for every failure code it can produce', () => {
+    const scripted = new Set(door().scripted ?? door().stories.map(({ ends }) => ends));
+    for (const code of door().rail.capabilities.producedFailureCodes) {
+      expect(scripted.has(code), `a number for ${code}`).to.equal(true);
+    }
+  });
+
+  it('makes one debit of the same reference sent twice', async () => {
+    const { rail, clock } = door();
+    const request = requestOf(door());
+    const first = await rail.requestPayment(request, never);
+    expect(first.kind).to.be.oneOf(['accepted', 'succeeded']);
+    const second = await rail.requestPayment(request, never);
+    expect(second.kind, 'the second is no failure').to.be.oneOf(['accepted', 'unknown']);
+    clock.advance(20_000);
+    expect((await ask(door(), request)).kind).to.equal('succeeded');
+    expect(
+      door()
+        .debits()
+        .filter((id) => id === request.collectionId),
+    ).to.have.lengthOf(1);
+  });
+
+  it('sends nothing after notAfter', async () => {
+    const { rail, clock } = door();
+    const request = { ...requestOf(door()), notAfterMs: clock.now() - 1 };
+    const outcome = await rail.requestPayment(request, never);
+    expect(outcome).to.include({ kind: 'notAttempted', why: 'too_late' });
+    clock.advance(60_000);
+    expect(door().debits()).not.to.include(request.collectionId);
+  });
+
+  it('finds nothing of a payment that was never pushed, and says so without a failure', async () => {
+    const { rail, clock } = door();
+    const query = { collectionId: newId('col', clock.now()), msisdn: '255712345678', amountTzs: 500 };
+    expect((await rail.queryStatus({ ...query, pushedAtMs: null }, never)).kind).to.equal('notFound');
+  });
+
+  it('reverses a payment that was made', async () => {
+    const { rail, clock } = door();
+    const request = requestOf(door());
+    await rail.requestPayment(request, never);
+    clock.advance(20_000);
+    const paid = (await ask(door(), request)) as Extract<StatusAnswer, { kind: 'succeeded' }>;
+    expect(paid.kind).to.equal('succeeded');
+    const { collectionId, amountTzs } = request;
+    const reversal = { collectionId, receipt: paid.receipt!, amountTzs };
+    expect((await rail.reversePayment!(reversal, never)).kind).to.equal('succeeded');
+  });
+
+  it('answers a probe, and a probe pushes nothing', async () => {
+    const pushes = door().line?.counts.push;
+    expect(await door().rail.probe(AbortSignal.timeout(5_000))).to.equal('up');
+    expect(door().line?.counts.push).to.equal(pushes);
+  });
+}
+
+function describeStories(door: () => Door): void {
+  it('ends every scripted number as its story says, with one debit where money moved and none elsewhere', async () => {
+    for (const { msisdn, what, ends } of door().stories) {
+      const walked = await walk(door(), msisdn);
+      const about = `${msisdn}, ${what}: ${walked.states.join(' → ')}`;
+      expect(walked.ending, about).to.equal(ends);
+      expect(walked.pushes, `pushes of ${about}`).to.equal(1);
+      const debits = door()
+        .debits()
+        .filter((id) => id === walked.collectionId).length;
+      const isDebited = ['succeeded', 'late'].includes(ends);
+      if (ends !== 'underReview') expect(debits, `debits of ${about}`).to.equal(isDebited ? 1 : 0);
+      if (ends === 'succeeded') {
+        expect(
+          walked.states.some((state) => /^(failed|expired)/.test(state)),
+          about,
+        ).to.equal(false);
+      }
+      const captures = walked.asked.filter((action) => action === 'postCapture');
+      expect(captures, `captures of ${about}`).to.have.lengthOf(ends === 'succeeded' ? 1 : 0);
+      expect(walked.asked.filter((action) => action === 'recordEvent').length).to.be.at.most(1);
+    }
+  }).timeout(120_000);
+
+  it('takes no final state back, whatever it hears later', async () => {
+    const { chart, world } = await walk(
+      door(),
+      door().stories.find(({ ends }) => ends === 'succeeded')!.msisdn,
+    );
+    const at = door().clock.now();
+    for (const type of ['ask.failed', 'ask.expired', 'ask.reversed', 'ask.notFound', 'push.failed']) {
+      const after = chart.step(world, { type, at, askedAt: at, code: 'declined' });
+      expect(after.state, type).to.equal(world.state);
+    }
+  });
+}
+
+function describeLine(door: () => Door): void {
+  const broken = ['resets', 'hangs', 'fails', 'garbles', 'cuts'] as const;
+  for (const does of broken) {
+    for (const when of ['before', 'after'] as const) {
+      it(`knows nothing of a push whose answer ${does} ${when} the money moves, and asks`, async function () {
+        const { line, rail, clock } = door();
+        if (!line) return this.skip();
+        const request = requestOf(door());
+        line.faults.add({ operation: 'push', does, when, times: 1, msisdn: request.msisdn });
+        const outcome = await rail.requestPayment(request, never);
+        expect(outcome.kind, JSON.stringify(outcome)).to.equal('unknown');
+        clock.advance(20_000);
+        const answer = await ask(door(), request);
+        expect(answer.kind).to.equal(when === 'after' ? 'succeeded' : 'notFound');
+        const debits = door()
+          .debits()
+          .filter((id) => id === request.collectionId);
+        expect(debits).to.have.lengthOf(when === 'after' ? 1 : 0);
+      });
+    }
+
+    it(`knows nothing when the answer to a question ${does}`, async function () {
+      const { line, rail, clock } = door();
+      if (!line) return this.skip();
+      const request = requestOf(door());
+      await rail.requestPayment(request, never);
+      clock.advance(20_000);
+      line.faults.add({ operation: 'query', does, when: 'before', times: 1 });
+      expect((await ask(door(), request)).kind).to.equal('unknown');
+      expect((await ask(door(), request)).kind).to.equal('succeeded');
+    });
+  }
+
+  it('refreshes the session once on 401 without a code, and pushes once', async function () {
+    const { line, rail } = door();
+    if (!line) return this.skip();
+    const request = requestOf(door());
+    await rail.queryStatus({ ...request, pushedAtMs: null }, never);
+    const made = line.sessionsMade();
+    line.faults.add({ operation: 'push', does: 'refuses', when: 'before', times: 1 });
+    expect((await rail.requestPayment(request, never)).kind).to.be.oneOf(taken);
+    expect(line.sessionsMade() - made, 'new sessions').to.equal(1);
+    line.faults.add({ operation: 'push', does: 'refuses', when: 'before', times: 9 });
+    const refused = await rail.requestPayment(requestOf(door()), never);
+    expect(refused).to.include({ kind: 'notAttempted', why: 'gate_refused' });
+    expect(line.sessionsMade() - made, 'new sessions').to.be.at.most(2);
+  });
+
+  it('refreshes no session on 401 with INS-6', async function () {
+    const { line, rail } = door();
+    if (!line) return this.skip();
+    await rail.queryStatus({ ...requestOf(door()), pushedAtMs: null }, never);
+    const made = line.sessionsMade();
+    line.faults.add({ operation: 'push', does: 'answers', when: 'before', times: 1, code: 'INS-6' });
+    const outcome = await rail.requestPayment(requestOf(door()), never);
+    expect(outcome).to.include({ kind: 'failed', code: 'declined' });
+    expect(line.sessionsMade()).to.equal(made);
+  });
+
+  it('asks about a code that nobody has mapped, and never fails by it', async function () {
+    const { line, rail } = door();
+    if (!line) return this.skip();
+    for (const code of ['INS-7777', 'INS-', 'constructor', '0']) {
+      line.faults.add({ operation: 'push', does: 'answers', when: 'after', times: 1, code });
+      const outcome = await rail.requestPayment(requestOf(door()), never);
+      expect(outcome, code).to.include({ kind: 'unknown', why: 'unmapped_code' });
+      expect(outcome.evidence?.code).to.equal(code);
+    }
+  });
+
+  it('may push again after 403 and 429 without a code: nothing reached the platform', async function () {
+    const { line, rail } = door();
+    if (!line) return this.skip();
+    for (const httpStatus of [403, 429]) {
+      const request = requestOf(door());
+      line.faults.add({ operation: 'push', does: 'refuses', when: 'before', times: 2, httpStatus });
+      const outcome = await rail.requestPayment(request, never);
+      expect(outcome, String(httpStatus)).to.include({ kind: 'notAttempted', why: 'gate_refused' });
+      line.faults.clear();
+      expect((await rail.requestPayment(request, never)).kind).to.be.oneOf(taken);
+    }
+  });
+
+  it('leaves a push that is stopped while it waits as unknown', async function () {
+    const { line, rail } = door();
+    if (!line) return this.skip();
+    const stopping = new AbortController();
+    const pushing = rail.requestPayment({ ...requestOf(door()), msisdn: '255740000022' }, stopping.signal);
+    setTimeout(() => stopping.abort(), 60);
+    expect(await pushing).to.include({ kind: 'unknown', why: 'stopped' });
+  });
+}
+
+let lastPhone = 10_000_000;
+
+/** A payment of somebody who pays, each on a phone of their own. */
+function requestOf({ clock, rail }: Door): PushRequest {
+  lastPhone += 1;
+  return {
+    collectionId: newId('col', clock.now()),
+    msisdn: `2557${lastPhone}`,
+    amountTzs: 5_000,
+    description: 'Two kilos of coffee – "best" #1',
+    notAfterMs: clock.now() + rail.terms.pushWindowMs,
+  };
+}
+
+function ask({ rail, clock }: Door, { collectionId, msisdn, amountTzs }: PushRequest): Promise<StatusAnswer> {
+  // The latest moment at which the push may have begun.
+  const pushedAtMs = clock.now() - 20_000;
+  return rail.queryStatus({ collectionId, msisdn, amountTzs, pushedAtMs }, never);
+}
+
+export interface Walked {
+  collectionId: string;
+  chart: Chart;
+  world: World;
+  /** States in the order they were reached. */
+  states: string[];
+  /** Every effect that was asked for. */
+  asked: string[];
+  pushes: number;
+  ending: string;
+}
+
+const stepsMax = 300;
+
+/** Walks one payment over its chart with this rail, from the push to where it rests; time is moved, not waited for. */
+export async function walk(door: Door, msisdn: string): Promise<Walked> {
+  const { rail, clock } = door;
+  const collectionId = newId('col', clock.now());
+  const chart = new Chart(collectionMachine as unknown as AnyStateMachine);
+  const input = { at: clock.now(), terms: rail.terms, acceptsLate: false };
+  let world = chart.begin(input);
+  const walked = { states: [world.state], asked: [] as string[], pushes: 0 };
+  const calls = world.asked.map(({ type }) => type);
+  const take = (next: World) => {
+    if (next.state !== world.state) walked.states.push(next.state);
+    world = next;
+    walked.asked.push(...next.asked.map(({ type }) => type));
+    calls.push(...next.asked.map(({ type }) => type).filter((type) => /^(pushPrompt|askRail)$/.test(type)));
+  };
+  const send = (event: { type: string }) => take(chart.step(world, { ...event, at: clock.now() }));
+  const deaf = door.onBell((id) => {
+    if (id === collectionId) send({ type: 'rail.noticed' });
+  });
+  for (let steps = 0; steps < stepsMax; steps += 1) {
+    const context = world.context as unknown as CollectionContext;
+    const payment = { collectionId, msisdn, amountTzs: 5_000 };
+    const call = calls.shift();
+    if (call === 'pushPrompt') {
+      walked.pushes += 1;
+      const askedAt = clock.now();
+      const request = { ...payment, description: 'Coffee', notAfterMs: context.notAfter };
+      send({ ...pushEvent(await rail.requestPayment(request, never)), askedAt } as { type: string });
+    } else if (call === 'askRail') {
+      clock.advance(Math.max(0, context.askedAt - clock.now()));
+      const askedAt = clock.now();
+      const answer = await rail.queryStatus({ ...payment, pushedAtMs: context.pushedAt }, never);
+      send({ ...askEvent(answer), askedAt } as { type: string });
+    } else {
+      const timer = earliestOf(world.timers);
+      if (!timer || world.state.startsWith('created.underReview')) break;
+      // A bell that rings by itself may come first.
+      const isBell = await door.rail.probe(never).then(() => calls.length > 0);
+      if (isBell) continue;
+      clock.advance(Math.max(0, timer.dueAt - clock.now()));
+      take(chart.fire(world, timer.id));
+    }
+  }
+  deaf();
+  return { collectionId, chart, world, ...walked, ending: endingOf(world) };
+}
+
+function pushEvent(outcome: PushOutcome): { type: string } {
+  return { ...outcome, type: `push.${outcome.kind}` };
+}
+
+function askEvent(answer: StatusAnswer): { type: string } {
+  const isUndecided = answer.kind === 'pending' || answer.kind === 'unknown';
+  if (isUndecided) return { type: 'ask.undecided', answer: answer.kind } as { type: string };
+  return { ...answer, type: `ask.${answer.kind}` };
+}
+
+function endingOf({ state, context }: World): string {
+  if (state.includes('latePaid')) return 'late';
+  if (state.startsWith('created.underReview')) return 'underReview';
+  if (state.startsWith('failed')) return (context.failureCode as FailureCode | null) ?? 'failed';
+  return state.split('.', 1)[0]!;
+}
