@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
+import { MovableClock } from '../../src/clock.ts';
 import {
+  AuditWatch,
   auditAll,
   auditRecent,
   collectionSucceeded,
@@ -10,6 +13,7 @@ import {
   type Payment,
   post,
 } from '../../src/ledger/ledger.ts';
+import { createLog } from '../../src/log.ts';
 import { type Doc, int64 } from '../../src/mongo.ts';
 import { collectionWrite, eventWrite, nudge, plant } from '../support/books.ts';
 import {
@@ -274,6 +278,33 @@ async function eventOf(world: World, { collectionId }: Payment): Promise<string 
   return (await world.db.collection<Doc>('events').findOne({ collectionId }))?._id;
 }
 
+const clock = new MovableClock(auditMs);
+
+function watchOf(world: World): AuditWatch {
+  const commit = (writes: Parameters<World['written']>[0]) => world.written(writes);
+  return new AuditWatch({ db: world.db, clock, log: createLog('silent'), commit });
+}
+
+/** The auditor at work raises one alert per breach, however often it looks, and changes nothing. */
+async function alertsOnce(world: World, finds: string[]): Promise<void> {
+  const stored = async () =>
+    await Promise.all(
+      ['journal_entries', 'balances', 'collections', 'events'].map((name) =>
+        world.db.collection<Doc>(name).find({}).sort({ _id: 1 }).toArray(),
+      ),
+    );
+  const before = await stored();
+  const [watch, other] = [watchOf(world), watchOf(world)];
+  await Promise.all([watch.full(), other.full()]);
+  await watch.recent();
+  const { breaches } = await watch.full();
+  const alerts = await world.db.collection('alerts').find({ kind: 'ledger_breach' }).toArray();
+  expect([...new Set(alerts.map(({ detail }) => detail.kind))].sort()).to.deep.equal(finds);
+  expect(alerts, 'one alert per breach').to.have.length(breaches.length);
+  expect((await watch.state()).open).to.have.length(breaches.length);
+  expect(await stored(), 'nothing is mended').to.deep.equal(before);
+}
+
 describe('auditor on MongoDB', function () {
   this.timeout(60_000);
 
@@ -303,9 +334,40 @@ describe('auditor on MongoDB', function () {
       expect(kinds(recent)).to.deep.equal(recently ?? finds);
       const told = recent.breaches.map((breach) => JSON.stringify(breach));
       expect(new Set(told).size, 'each breach once').to.equal(told.length);
+      await alertsOnce(world, finds);
       await world.close();
     });
   }
+
+  it('is tested with every kind of breach it knows', async () => {
+    const source = readFileSync(new URL('../../src/ledger/auditor.ts', import.meta.url), 'utf8');
+    const type = source.slice(source.indexOf('export type Breach ='), source.indexOf('/** Where the next'));
+    const known = [...type.matchAll(/kind: '([\w.]+)'/g)].map(([, kind]) => kind);
+    expect(known.length).to.be.above(10);
+    expect([...new Set(faults.flatMap(({ finds }) => finds))]).to.have.members(known);
+  });
+
+  it('tells a breach again that came back after a whole audit found it gone', async () => {
+    const world = await openWorld();
+    const watch = watchOf(world);
+    const alerts = () => world.db.collection('alerts').countDocuments();
+    const nudged = (tzs: number) => nudge(world.db, 'live:TZS:mer_a:1', 'available', tzs);
+    await nudged(1);
+    await watch.full();
+    await nudged(1); // the same counter, a shilling worse
+    await watch.full();
+    expect(await alerts()).to.equal(1);
+    const { open } = await watch.state();
+    expect(open[0]!.breach).to.include({ kind: 'counter.differs', counterTzs: open[0]!.breach.counterTzs });
+    await nudged(-2);
+    clock.advance(1);
+    await watch.full();
+    expect((await watch.state()).open).to.deep.equal([]);
+    await nudged(1);
+    await watch.full();
+    expect(await alerts()).to.equal(2);
+    await world.close();
+  });
 
   it('says which counter differs, and by how much', async () => {
     const world = await openWorld();

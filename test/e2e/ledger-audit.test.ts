@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { Long } from 'mongodb';
+import { MovableClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
+import { startTestService, type TestService, until } from '../support/service.ts';
+
+const { dayMs, hourMs, minuteMs } = limits;
+
+/** money.md "Auditor", in the running worker; what it finds is in test/integration/auditor.test.ts. */
+describe('the auditor in the worker', function () {
+  this.timeout(60_000);
+  let test: TestService;
+  // Noon in Dar es Salaam: far from midnight and from the quiet hour.
+  const clock = new MovableClock();
+  clock.advance((((9 * hourMs - (clock.now() % dayMs)) % dayMs) + dayMs) % dayMs);
+
+  before(async () => {
+    test = await startTestService({}, { clock });
+  });
+  after(async () => {
+    await test.stop();
+  });
+  const audit = async () => (await test.call('GET', '/admin/ledger/audit')).json;
+  const alerts = () => test.service.wired.db.collection('alerts').find({ kind: 'ledger_breach' }).toArray();
+  const round = async () => {
+    clock.advance(minuteMs);
+    await test.sweep();
+    await test.service.wired.auditWatch.idle();
+  };
+
+  it('looks at what is new each minute and keeps its place in MongoDB', async () => {
+    const first = await until(async () => (await audit()).recent ?? undefined);
+    const merchant = await test.merchant();
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    await round();
+    await round();
+    const { recent, is_clean, open_breaches } = await audit();
+    expect(recent.at > first.at).to.equal(true);
+    expect({ is_clean, open_breaches }).to.deep.equal({ is_clean: true, open_breaches: [] });
+    const place = await test.service.wired.db
+      .collection<{ _id: string; untilMs: number }>('ledger_audits')
+      .findOne({ _id: 'recent' });
+    expect(place!.untilMs).to.be.within(clock.now() - 2 * minuteMs, clock.now() - 29 * limits.secondMs);
+  });
+
+  it('looks at everything once a night, at three in Dar es Salaam', async () => {
+    const fullAt = async () => (await audit()).full.at as string;
+    const first = await fullAt();
+    clock.advance(11 * hourMs); // 23:00
+    await round();
+    expect(await fullAt()).to.equal(first);
+    clock.advance(4 * hourMs + minuteMs);
+    await round();
+    const night = await fullAt();
+    expect(new Date(Date.parse(night) + limits.eatOffsetMs).getUTCHours()).to.equal(3);
+    clock.advance(hourMs);
+    await round();
+    expect(await fullAt()).to.equal(night);
+  });
+
+  it('raises one alert for a counter that moved without an entry, shows it, and leaves it as it is', async () => {
+    const merchant = await test.merchant();
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    const balances = test.service.wired.db.collection<{ _id: string }>('balances');
+    const planted = await balances.updateOne(
+      { merchantId: merchant.id },
+      { $inc: { available: Long.fromNumber(7) } },
+      { bypassDocumentValidation: true },
+    );
+    expect(planted.modifiedCount).to.equal(1);
+    clock.advance(dayMs);
+    for (let i = 0; i < 3; i += 1) await round();
+    const raised = await alerts();
+    expect(raised).to.have.length(1);
+    expect(raised[0]).to.include({ about: merchant.id, merchantId: merchant.id, mode: 'test' });
+    const { is_clean, open_breaches, full } = await audit();
+    expect([is_clean, full.breaches]).to.deep.equal([false, 1]);
+    expect(open_breaches[0]).to.include({ kind: 'counter.differs', counter: 'available' });
+    expect(open_breaches[0].counterTzs - open_breaches[0].linesTzs).to.equal(7);
+    const { available } = (await merchant.get('/v1/balance')).json;
+    expect(available).to.equal(4_900 + 7);
+  });
+});
