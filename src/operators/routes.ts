@@ -1,10 +1,12 @@
 import { type TObject, type TProperties, Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
 import {
   actionNotAllowed,
   type Endpoint,
   type ErrorCode,
+  faulty,
   forOperators,
   type Operation,
   type OperatorPrincipal,
@@ -30,6 +32,7 @@ import { auditLine } from './operators.ts';
 export interface MerchantAdminDeps {
   actors: Actors;
   clock: Clock;
+  config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs'>;
   merchants: Merchants;
   keyHashSecret: string;
 }
@@ -37,6 +40,7 @@ export interface MerchantAdminDeps {
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
+  pattern: '\\S',
   description: 'Why; kept in the audit.',
 });
 
@@ -117,7 +121,17 @@ function presentKey(key: ApiKey) {
   };
 }
 
-export function createMerchant({ actors, clock }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+/** Bounds between which there is no amount would refuse every collection of the merchant. */
+function checkBounds({ limits: own }: Merchant, config: MerchantAdminDeps['config']): void {
+  const minTzs = own.amountMinTzs ?? config.amountMinTzs;
+  const maxTzs = own.amountMaxTzs ?? config.amountMaxTzs;
+  if (minTzs <= maxTzs) return;
+  const param = own.amountMinTzs === undefined ? 'amount_max' : 'amount_min';
+  const message = `The smallest amount would be ${minTzs} TZS and the largest ${maxTzs} TZS.`;
+  throw faulty([{ param, code: 'parameter_invalid', message }]);
+}
+
+export function createMerchant({ actors, clock, config }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation('createMerchant', 'Create a merchant', 201),
     body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Type.Optional(Reason) }),
@@ -137,6 +151,7 @@ export function createMerchant({ actors, clock }: MerchantAdminDeps): Endpoint<O
         },
         at,
       );
+      checkBounds(record, config);
       const after = presentMerchant(record);
       const reason = body.reason ?? 'created';
       await actors.commit([
@@ -189,7 +204,12 @@ export function showMerchant({ merchants }: MerchantAdminDeps): Endpoint<Operato
   });
 }
 
-export function patchMerchant({ actors, clock, merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function patchMerchant({
+  actors,
+  clock,
+  config,
+  merchants,
+}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'updateMerchant',
@@ -216,6 +236,7 @@ export function patchMerchant({ actors, clock, merchants }: MerchantAdminDeps): 
         } as NonNullable<MerchantChanges['limits']>,
       };
       const { record, writes } = updateMerchant(current, changes);
+      checkBounds(record, config);
       const [before, after] = [presentMerchant(current), presentMerchant(record)];
       await actors.commit([
         ...writes,
