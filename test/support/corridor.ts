@@ -1,4 +1,4 @@
-import type { Db, MongoClient } from 'mongodb';
+import { type Db, type MongoClient, MongoNetworkError } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
 import {
   type ActorDoc,
@@ -40,7 +40,10 @@ export function define(machine: AnyStateMachine, more: Partial<MachineDefinition
 export const chartOptions = { version: '1', options: { maxIterations: 100 } } as const;
 
 export interface CorridorOptions {
-  mongodbUri?: string;
+  /** A client to use instead of one of its own; whoever opened it closes it. */
+  client?: MongoClient;
+  /** What the committer takes for the client (`unsteady`). */
+  committerClient?: MongoClient;
   clock?: MovableClock;
   /** The database of another corridor: two processes that share one. */
   database?: string;
@@ -69,7 +72,7 @@ export async function openCorridor(
   definitions: MachineDefinition[],
   options: CorridorOptions = {},
 ): Promise<Corridor> {
-  const client = await connectMongo(options.mongodbUri ?? (await stores()).mongodbUri);
+  const client = options.client ?? (await connectMongo((await stores()).mongodbUri));
   const db = client.db(options.database ?? freshDatabase('corridor'));
   const ofActors = definitions.map(({ plural }) => ({ name: plural, indexes: actorIndexes }));
   await prepareDatabase(db, [...ofActors, stepsSpec, leasesSpec, alertsSpec]);
@@ -77,7 +80,8 @@ export async function openCorridor(
   const logged: Record<string, unknown>[] = [];
   const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
   const { largestBatch, patienceMs, cacheSize } = options;
-  const committer = new Committer({ client, db, log, largestBatch, patienceMs });
+  const ofCommitter = { client: options.committerClient ?? client, db, log };
+  const committer = new Committer({ ...ofCommitter, largestBatch, patienceMs });
   const actors = new Actors({ db, clock, log, committer, definitions, cacheSize });
   return {
     ...{ client, db, clock, logged, log, committer, actors },
@@ -91,9 +95,37 @@ export async function openCorridor(
     alerts: (id) => db.collection<AlertDoc>(alertsSpec.name).find({ about: id }).toArray(),
     close: async () => {
       await committer.drain();
-      await client.close();
+      if (!options.client) await client.close();
     },
   };
+}
+
+/**
+ * A client whose transactions end as the test says: `onCommit` runs in place of the commit, and gets the real
+ * one. The server of the tests knows no fail points, so the fault is put between it and the committer.
+ */
+export function unsteady(
+  client: MongoClient,
+  onCommit: (commit: () => Promise<void>) => Promise<void>,
+): MongoClient {
+  return new Proxy(client, {
+    get(target, name) {
+      if (name !== 'startSession') return Reflect.get(target, name, target) as unknown;
+      return () => {
+        const session = target.startSession();
+        const commit = session.commitTransaction.bind(session);
+        session.commitTransaction = () => onCommit(commit);
+        return session;
+      };
+    },
+  });
+}
+
+/** The driver's error for a commit whose answer was lost. */
+export function lostAnswer(): MongoNetworkError {
+  const error = new MongoNetworkError('connection closed');
+  error.addErrorLabel('UnknownTransactionCommitResult');
+  return error;
 }
 
 let born = 0;

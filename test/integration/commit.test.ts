@@ -1,0 +1,313 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Long, type MongoClient } from 'mongodb';
+import { Committer, CommitUnknown, isOutage, StepRefused } from '../../src/actors/actors.ts';
+import { durable, type Write } from '../../src/mongo.ts';
+import {
+  type Corridor,
+  fire,
+  give,
+  lostAnswer,
+  openCorridor,
+  rejection,
+  tell,
+  unsteady,
+} from '../support/corridor.ts';
+import { add, counter, entriesOf, entry, sumsOf } from '../support/counter.ts';
+
+type CommitOutcome = Awaited<ReturnType<Committer['commit']>>;
+
+describe('group commit', () => {
+  let corridor: Corridor;
+  let committer: Committer;
+
+  beforeEach(async () => {
+    corridor = await openCorridor([counter]);
+    committer = corridor.committer;
+  });
+  afterEach(() => corridor.close());
+
+  const entries = () => entriesOf(corridor.db);
+  const sums = () => sumsOf(corridor.db);
+  const refused = (outcomes: CommitOutcome[]) => outcomes.flatMap((each) => (each.ok ? [] : [each.write]));
+
+  it('writes many steps in few transactions', async () => {
+    const all = Array.from({ length: 300 }, (_, n) =>
+      committer.commit([entry(`e${n}`), add('sum', { n: 1 })]),
+    );
+    expect(refused(await Promise.all(all))).deep.equal([]);
+    expect(committer.counts).deep.include({ batches: 3, members: 300, splits: 0, documents: 303 });
+    expect(await entries().countDocuments()).equal(300);
+  });
+
+  it('merges what is added to one document, exactly, and leaves the others’ amounts alone', async () => {
+    const huge = 2 ** 53 - 1;
+    const amounts = { 'pending.2026-11-22': huge, fee: 1 };
+    const shared = add('a', amounts);
+    await Promise.all(
+      [shared, shared, add('a', { fee: -3 }), add('b', amounts)].map((w) => committer.commit([w])),
+    );
+    const [a, b] = await sums().find({}, { promoteLongs: false }).sort({ _id: 1 }).toArray();
+    const twice = Long.fromNumber(huge).multiply(2);
+    expect(a).deep.equal({
+      _id: 'a',
+      made: true,
+      fee: Long.fromNumber(-1),
+      pending: { '2026-11-22': twice },
+    });
+    expect(b).deep.include({ fee: Long.ONE });
+    expect(committer.counts).deep.include({ batches: 1, documents: 2 });
+    expect((shared as { amounts: Record<string, Long> }).amounts.fee!.toNumber(), 'the caller’s own').equal(
+      1,
+    );
+  });
+
+  describe('when one member is guilty', () => {
+    const guarded: Write = {
+      op: 'update',
+      into: 'sums',
+      filter: { _id: 'purse', available: { $gte: 10 } },
+      update: { $inc: { available: -10 } },
+      onMiss: 'refuse',
+    };
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+
+    beforeEach(async () => {
+      await entries().insertOne({ _id: 'taken' });
+      await sums().insertOne({ _id: 'purse', available: 9 });
+      await corridor.db.createCollection('strict', { validator: { $jsonSchema: { required: ['name'] } } });
+    });
+
+    const guilty: Record<string, { write: Write; hears: 'refusal' | 'error' }> = {
+      'by a duplicate key': { write: entry('taken'), hears: 'refusal' },
+      'by a missed guard': { write: guarded, hears: 'refusal' },
+      'by a document that the driver cannot encode': { write: entry('circle', { circle }), hears: 'error' },
+      'by a key that the driver cannot encode': { write: entry('nul', { 'a\0b': 1 }), hears: 'error' },
+      'by a document that the validator refuses': {
+        write: { op: 'insert', into: 'strict', doc: { _id: 's' }, onDuplicate: 'refuse' },
+        hears: 'error',
+      },
+    };
+    for (const [how, { write, hears }] of Object.entries(guilty)) {
+      it(`${how}, it alone fails, whole`, async () => {
+        const good = Array.from({ length: 40 }, (_, n) => [entry(`e${n}`), add('sum', { n: 1 })]);
+        const members = [
+          ...good.slice(0, 23),
+          [entry('with it'), write, add('sum', { n: 1 })],
+          ...good.slice(23),
+        ];
+        const ended = await Promise.allSettled(members.map((writes) => committer.commit(writes)));
+        const fates = ended.map((each) =>
+          each.status === 'rejected' ? 'error' : each.value.ok ? 'written' : 'refusal',
+        );
+        expect(fates.filter((fate) => fate !== 'written')).deep.equal([hears]);
+        expect(fates[23]).equal(hears);
+        const fate = ended[23]!;
+        if (fate.status === 'fulfilled') expect(fate.value).deep.equal({ ok: false, write });
+        else expect(isOutage(fate.reason), String(fate.reason)).equal(false);
+        expect(await entries().countDocuments({ _id: /^e/ })).equal(40);
+        expect(await entries().findOne({ _id: 'with it' })).equal(null);
+        expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 40 });
+        expect(await sums().findOne({ _id: 'purse' })).deep.include({ available: 9 });
+      });
+    }
+
+    it('or half of them are, in one batch, each hears of its own write', async () => {
+      const members = Array.from({ length: 20 }, (_, n) => [
+        entry(n % 2 ? 'taken' : `e${n}`),
+        add('sum', { n: 1 }),
+      ]);
+      const outcomes = await Promise.all(members.map((writes) => committer.commit(writes)));
+      expect(outcomes.map((each) => each.ok)).deep.equal(members.map((_, n) => n % 2 === 0));
+      expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 10 });
+    });
+
+    it('against another of the same batch, the first one is written', async () => {
+      const outcomes = await Promise.all(['twin', 'twin'].map((key) => committer.commit([entry(key)])));
+      expect(outcomes.map((each) => each.ok)).deep.equal([true, false]);
+    });
+  });
+
+  describe('of a step that the books refuse', () => {
+    it('answers a caller, who may try something else', async () => {
+      const doc = await give(corridor, 'counter');
+      await tell(corridor, doc, 'poked', { key: 'once' });
+      expect(await rejection(tell(corridor, doc, 'poked', { key: 'once' }))).instanceOf(StepRefused);
+      expect((await corridor.stored('counter', doc._id)).quarantined).equal(undefined);
+      expect((await tell(corridor, doc, 'poked', { key: 'twice' })).outcome).equal('stepped');
+      expect(await sums().findOne({ _id: 'pokes' })).deep.include({ pokes: 2 });
+    });
+
+    it('quarantines where nobody asked: books and chart disagree', async () => {
+      const doc = await give(corridor, 'counter');
+      await entries().insertOne({ _id: `${doc._id}.2` });
+      expect(await rejection(fire(corridor, doc))).instanceOf(StepRefused);
+      const { quarantined, dueAt } = await corridor.stored('counter', doc._id);
+      expect(quarantined?.why).equal('a step was refused by entries');
+      expect(dueAt).equal(null);
+      expect(await corridor.alerts(doc._id)).have.length(1);
+    });
+  });
+
+  describe('of two processes at once', () => {
+    let other: Corridor;
+    beforeEach(async () => {
+      other = await openCorridor([counter], { database: corridor.db.databaseName });
+    });
+    afterEach(() => other.close());
+    const both = () => [corridor, other];
+
+    it('adds up on one counter, from its very first use', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const all = both().flatMap((each) =>
+          Array.from({ length: 5 }, () => each.committer.commit([add(`sum${round}`, { n: 1 })])),
+        );
+        expect(refused(await Promise.all(all))).deep.equal([]);
+        expect(await sums().findOne({ _id: `sum${round}` })).deep.include({ n: 10 });
+      }
+    });
+
+    it('lets one of them take each step of an actor', async () => {
+      await sums().insertOne({ _id: 'actor', seq: 0 });
+      const take = (seq: number): Write => ({
+        op: 'update',
+        into: 'sums',
+        filter: { _id: 'actor', seq },
+        update: { $set: { seq: seq + 1 } },
+        onMiss: 'race',
+      });
+      for (let seq = 0; seq < 20; seq += 1) {
+        const outcomes = await Promise.all(
+          both().map((each) => each.committer.commit([take(seq), add('won', { n: 1 })])),
+        );
+        expect(refused(outcomes)).deep.equal([take(seq)]);
+      }
+      expect(await sums().findOne({ _id: 'won' })).deep.include({ n: 20 });
+    });
+  });
+
+  it('is repeated while MongoDB calls the fault transient, and counts once', async () => {
+    await sums().insertOne({ _id: 'sum', n: 0 });
+    const session = corridor.client.startSession();
+    session.startTransaction({ writeConcern: durable });
+    await sums().updateOne({ _id: 'sum' }, { $inc: { n: 100 } }, { session });
+    const written = committer.commit([entry('waits'), add('sum', { n: 1 })]);
+    while (committer.counts.retries < 3) await sleep(2);
+    expect(await entries().findOne({ _id: 'waits' })).equal(null);
+    await session.commitTransaction();
+    await session.endSession();
+    expect(await written).deep.equal({ ok: true });
+    expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 101 });
+    expect(await entries().countDocuments()).equal(1);
+  });
+
+  describe('whose answer is lost', () => {
+    let answers: ('lost' | 'cut off')[] = [];
+    let commits = 0;
+    let steady: Corridor;
+
+    beforeEach(async () => {
+      steady = corridor;
+      answers = [];
+      commits = 0;
+      const { client, db } = steady;
+      const committerClient = unsteady(client, async (commit) => {
+        commits += 1;
+        const fate = answers.shift();
+        if (fate !== 'cut off') await commit();
+        if (fate) throw lostAnswer();
+      });
+      corridor = await openCorridor([counter], {
+        ...{ client, committerClient, database: db.databaseName, patienceMs: 40 },
+      });
+      committer = corridor.committer;
+    });
+    afterEach(async () => {
+      await steady.close();
+    });
+
+    it('repeats the commit alone, never the writes', async () => {
+      answers = ['lost', 'lost'];
+      committer = new Committer({ client: unsteadyOnce(), db: corridor.db, log: corridor.log });
+      expect(await committer.commit([entry('once'), add('sum', { n: 1 })])).deep.equal({ ok: true });
+      expect(commits).equal(3);
+      expect(committer.counts).deep.include({ batches: 1, documents: 2, retries: 0 });
+      expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 1 });
+    });
+
+    function unsteadyOnce(): MongoClient {
+      return unsteady(steady.client, async (commit) => {
+        commits += 1;
+        await commit();
+        if (answers.shift()) throw lostAnswer();
+      });
+    }
+
+    it('for good, says that nobody knows; the service answers 503', async () => {
+      answers = Array(50).fill('lost') as 'lost'[];
+      const error = await rejection(committer.commit([entry('once')]));
+      expect(error).instanceOf(CommitUnknown);
+      expect((error as CommitUnknown).hasErrorLabel('UnknownTransactionCommitResult')).equal(true);
+      expect(await entries().countDocuments()).equal(1);
+    });
+
+    for (const fate of ['lost', 'cut off'] as const) {
+      it(`${fate === 'lost' ? 'recognises a step that was applied' : 'takes a step again that was not'}`, async () => {
+        const doc = await give(corridor, 'counter');
+        const heard: number[] = [];
+        corridor.actors.onStep((step) => void heard.push(step.doc.seq));
+        answers = [...loseUntilPatienceEnds(fate)];
+        const result = await tell(corridor, doc, 'poked');
+        expect(result).deep.include({ outcome: 'stepped', from: 'only', to: 'only', asked: ['post'] });
+        expect((await corridor.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 1 });
+        expect((await corridor.history(doc._id)).map(({ seq }) => seq)).deep.equal([1, 2]);
+        expect(await sums().findOne({ _id: 'pokes' })).deep.include({ pokes: 1 });
+        expect(heard, 'calls and timers are handed over once').deep.equal([2]);
+        expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+      });
+    }
+
+    /** Enough losses for the committer to give up, after which all goes well. */
+    function* loseUntilPatienceEnds(fate: 'lost' | 'cut off'): Generator<'lost' | 'cut off'> {
+      for (let n = 0; n < 2; n += 1) yield fate;
+    }
+
+    it('recognises the step although another process has gone on from it', async () => {
+      const doc = await give(corridor, 'counter');
+      const onward = (async () => {
+        while ((await steady.stored('counter', doc._id)).seq < 2) await sleep(2);
+        await tell(steady, doc, 'poked');
+      })();
+      answers = [...loseUntilPatienceEnds('lost')];
+      await tell(corridor, doc, 'poked');
+      await onward;
+      expect((await corridor.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 2 });
+    });
+
+    it('hands over the calls and the children of a step that was applied', async () => {
+      const doc = await give(corridor, 'counter');
+      const heard: string[] = [];
+      corridor.actors.onStep(
+        (step) => void heard.push(`${step.doc._id} ${step.newCalls.map(({ id }) => id)}`),
+      );
+      answers = [...loseUntilPatienceEnds('lost')];
+      await tell(corridor, doc, 'called');
+      answers = [...loseUntilPatienceEnds('lost')];
+      await tell(corridor, doc, 'borne');
+      expect(heard).deep.equal([`${doc._id} ${doc._id}.2.0`, `${doc._id} `, `${doc._id}_child `]);
+    });
+
+    it('finds the actor that was born all the same', async () => {
+      answers = [...loseUntilPatienceEnds('lost')];
+      const doc = await give(corridor, 'counter');
+      expect((await corridor.stored('counter', doc._id)).seq).equal(1);
+    });
+
+    it('says so when the actor was not born', async () => {
+      answers = [...loseUntilPatienceEnds('cut off')];
+      expect(await rejection(give(corridor, 'counter'))).instanceOf(CommitUnknown);
+      expect(await corridor.db.collection('counters').countDocuments()).equal(0);
+    });
+  });
+});
