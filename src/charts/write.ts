@@ -1,23 +1,22 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import type { AnyStateMachine } from 'xstate';
-import { collectionMachine } from '../../machines/collection.ts';
-import { deliveryMachine } from '../../machines/delivery.ts';
-import { endpointMachine } from '../../machines/endpoint.ts';
-import { settlementMachine } from '../../machines/settlement.ts';
+import { type AnyStateMachine, StateMachine } from 'xstate';
 import { chartMermaid, chartSvg } from './charts.ts';
 
-/** `npm run charts`: every machine's drawings into docs/charts, and what is there of machines that are gone, out. */
-const machines: readonly AnyStateMachine[] = [
-  collectionMachine,
-  deliveryMachine,
-  endpointMachine,
-  settlementMachine,
-];
+/** `npm run charts`: drawings of every machine into docs/charts, and those of machines that are gone out of it. */
+const machinesFolder = new URL('../../machines/', import.meta.url);
+const chartsFolder = new URL('../../docs/charts/', import.meta.url);
 
-const folder = new URL('../../docs/charts/', import.meta.url);
+/** Every machine of the house, in the order of their files. */
+export async function allMachines(): Promise<AnyStateMachine[]> {
+  const files = readdirSync(machinesFolder).sort();
+  const modules = await Promise.all(files.map((file) => import(new URL(file, machinesFolder).href)));
+  return modules.flatMap((exported) =>
+    Object.values(exported as object).filter((value) => value instanceof StateMachine),
+  );
+}
 
 /** File names in docs/charts and what they hold. */
-export function drawings(): Map<string, string> {
+export function drawingsOf(machines: readonly AnyStateMachine[]): Map<string, string> {
   return new Map(
     machines.flatMap((machine) => [
       [`${machine.id}.svg`, chartSvg(machine)],
@@ -28,8 +27,8 @@ export function drawings(): Map<string, string> {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const files = drawings();
-  mkdirSync(folder, { recursive: true });
-  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(new URL(name, folder));
-  for (const [name, text] of files) writeFileSync(new URL(name, folder), text);
+  const drawn = drawingsOf(await allMachines());
+  mkdirSync(chartsFolder, { recursive: true });
+  for (const name of readdirSync(chartsFolder)) if (!drawn.has(name)) rmSync(new URL(name, chartsFolder));
+  for (const [name, text] of drawn) writeFileSync(new URL(name, chartsFolder), text);
 }
