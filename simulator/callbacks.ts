@@ -6,7 +6,7 @@ interface BellsOptions {
   network: Network;
   /** Where callbacks go; undefined: none are sent. Loopback only. */
   url: string | undefined;
-  sleep(ms: number): Promise<boolean>;
+  until(atMs: number): Promise<boolean>;
 }
 
 /** Sends the callbacks of a payment's story. */
@@ -27,8 +27,8 @@ export class Bells {
   }
 
   async #ringAt(payment: Payment, afterMs: number, claimed: string | undefined): Promise<void> {
-    const { network, url, sleep } = this.#options;
-    if (url === undefined || !(await sleep(afterMs))) return;
+    const { network, url, until } = this.#options;
+    if (url === undefined || !(await until(payment.pushedAtMs + afterMs))) return;
     const seen = await network.see(payment);
     const code = claimed ?? callbackCode(seen);
     if (code === undefined) return;

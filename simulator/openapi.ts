@@ -26,8 +26,8 @@ interface OpenApiOptions {
   network: Network;
   faults: Faults;
   mode: 'sync' | 'async';
-  /** Waits so many milliseconds; false when the simulator was closed meanwhile. */
-  sleep(ms: number): Promise<boolean>;
+  /** Waits until the clock says so; false when the simulator was closed meanwhile. */
+  until(atMs: number): Promise<boolean>;
   /** Told of every payment that was taken: its callbacks are to be sent. */
   onPush(payment: Payment): void;
 }
@@ -126,10 +126,10 @@ export class OpenApi {
 
   /** Synchronous: held until the customer has answered; the answer is the outcome. */
   async #outcome(payment: Payment): Promise<Reply> {
-    const { network, sleep, clock } = this.#options;
+    const { network, until } = this.#options;
     const { outcome } = payment.scenario;
     if (!('afterMs' in outcome)) return { does: 'hangs' };
-    await sleep(payment.pushedAtMs + outcome.afterMs - clock.now());
+    if (!(await until(payment.pushedAtMs + outcome.afterMs))) return { does: 'resets' };
     await network.settle(payment);
     if (outcome.kind === 'refused') return coded(codeOf[outcome.code] ?? 'INS-6', idsOf(payment));
     await network.tell(payment, 'push');
@@ -138,9 +138,10 @@ export class OpenApi {
 
   /** The answer of a story whose line lies. The money goes its own way. */
   async #spoil(line: PushLine, payment: Payment | undefined): Promise<Reply> {
-    const { network, sleep } = this.#options;
+    const { network, until, clock } = this.#options;
     if (line.does === 'hangs' || line.does === 'ends the session') return { does: 'hangs' };
-    await sleep(line.afterMs);
+    const pushedAtMs = payment?.pushedAtMs ?? clock.now();
+    if (!(await until(pushedAtMs + line.afterMs))) return { does: 'resets' };
     if (payment) await network.settle(payment);
     switch (line.does) {
       case 'resets':

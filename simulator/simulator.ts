@@ -57,8 +57,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     speed,
   };
   const network = new Network({ journal, lines, clock, times });
-  const sleeper = new Sleeper();
-  const bells = new Bells({ network, url: callbackUrl, sleep: sleeper.sleep });
+  const sleeper = new Sleeper(clock);
+  const bells = new Bells({ network, url: callbackUrl, until: sleeper.until });
   const bearers = new Bearers(keys);
   const sessions = new Sessions(clock, activationMs / speed, sessionLifeMs);
   const faults = new Faults();
@@ -66,13 +66,14 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const arm = (payment: Payment) => {
     const afterMs = debitMs(payment.scenario);
     if (afterMs === undefined || payment.debitedAtMs !== undefined) return;
-    const waitMs = payment.pushedAtMs + afterMs + 1 - clock.now();
-    void sleeper.sleep(waitMs).then((isOpen) => (isOpen ? network.settle(payment) : undefined));
+    void sleeper
+      .until(payment.pushedAtMs + afterMs)
+      .then((isOpen) => (isOpen ? network.settle(payment) : undefined));
   };
   for (const payment of network.payments) arm(payment);
   const openApi = new OpenApi({
     ...{ clock, bearers, sessions, network, faults, mode },
-    sleep: sleeper.sleep,
+    until: sleeper.until,
     onPush: (payment) => {
       bells.ring(payment);
       arm(payment);
@@ -208,28 +209,37 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 
 /** Waits that end when the simulator does. */
 class Sleeper {
+  readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
 
-  /** True after the time; false when the simulator was closed before. */
-  readonly sleep = (ms: number): Promise<boolean> =>
-    new Promise((resolve) => {
-      const wake = () => {
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True once the clock says so; false when the simulator was closed before. Timers may ring a little early. */
+  readonly until = async (atMs: number): Promise<boolean> => {
+    for (;;) {
+      const waitMs = atMs - this.#clock.now();
+      if (waitMs <= 0) return true;
+      if (!(await this.#sleep(Math.max(1, waitMs)))) return false;
+    }
+  };
+
+  #sleep(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isOver: boolean) => {
         clearTimeout(timer);
-        resolve(false);
+        this.#waiting.delete(wake);
+        resolve(isOver);
       };
-      const timer = setTimeout(
-        () => {
-          this.#waiting.delete(wake);
-          resolve(true);
-        },
-        Math.max(0, ms),
-      );
+      const wake = () => end(false);
+      const timer = setTimeout(() => end(true), ms);
       this.#waiting.add(wake);
     });
+  }
 
   wakeAll(): void {
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+    for (const wake of [...this.#waiting]) wake();
   }
 }
 

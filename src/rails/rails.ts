@@ -13,8 +13,14 @@ export { type CallbackDoc, Callbacks, callbacksSpec } from './callbacks.ts';
 export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';
-export { MpesaRail, mpesaTerms, sessionsName } from './mpesa/mpesa.ts';
-export { OwnSessions, railSessionsSpec, StoredSessions } from './mpesa/store.ts';
+export {
+  MpesaRail,
+  mpesaTerms,
+  OwnSessions,
+  railSessionsSpec,
+  StoredSessions,
+  sessionsName,
+} from './mpesa/mpesa.ts';
 export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
 export {
   debitMs,

@@ -11,9 +11,9 @@ import { simulatorKeys } from '../support/simulator-keys.ts';
 
 /** The conformance kit against both doors of the simulated network. */
 describe('rails', () => {
-  describeRail('the rail of test mode, in this process', openTestRail);
-  describeRail('M-Pesa over its wire, synchronous', () => openMpesa('sync'));
-  describeRail('M-Pesa over its wire, asynchronous', () => openMpesa('async'));
+  describeRail('the rail of test mode, in this process', openTestRail, 'no line');
+  describeRail('M-Pesa over its wire, synchronous', () => openMpesa('sync'), 'a line');
+  describeRail('M-Pesa over its wire, asynchronous', () => openMpesa('async'), 'a line');
 });
 
 const testStories: readonly Story[] = [
@@ -111,9 +111,14 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
   // Asynchronous, only the unsigned callback names the reason of a customer's refusal; the query says Failed.
   const isHidden = (ends: string) =>
     mode === 'async' && ['insufficient_funds', 'declined', 'payer_limit_reached'].includes(ends);
-  const stories = Object.entries(networkStories).map(([msisdn, { what, ends }]) => ({
+  // Nothing says INS-9: nobody asks before the prompt is over by our own clock, and by then it is paid.
+  const isWaitedFor = (ends: string) => mode === 'async' && ends === 'late';
+  // By then the network would also deny what it never told: that story needs an answer in between.
+  const isTold = ([msisdn]: [string, unknown]) => mode === 'sync' || msisdn !== '255740000015';
+  const told = Object.entries(networkStories).filter(isTold);
+  const stories = told.map(([msisdn, { what, ends }]) => ({
     ...{ msisdn, what },
-    ends: isHidden(ends) ? 'provider_error' : ends,
+    ends: isHidden(ends) ? 'provider_error' : isWaitedFor(ends) ? 'succeeded' : ends,
   }));
   return {
     rail,

@@ -24,6 +24,8 @@ import { amountText, itemDescription, referencesOf } from './fields.ts';
 import { Bearers, type Session, SessionKeeper, type SessionStore, usualSessionTerms } from './session.ts';
 import { Wire, type WireAnswer } from './wire.ts';
 
+export { OwnSessions, railSessionsSpec, StoredSessions } from './store.ts';
+
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
