@@ -67,7 +67,7 @@ function stop(why: string, code: number): Promise<void> {
 /** The configuration, or the whole list of faults and exit 78. */
 async function readConfig(): Promise<Config> {
   try {
-    const config = loadConfig(process.env);
+    const config = loadConfig();
     return config.mongodbUri ? config : completeConfig(config, await loadOrCreateSecrets(config.dataDir));
   } catch (error) {
     if (error instanceof ConfigError) {

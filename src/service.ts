@@ -8,7 +8,7 @@ import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
-import { OperatorReader } from './operators/reader.ts';
+import { OperatorReader } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { releaseStranded } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';

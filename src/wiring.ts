@@ -20,7 +20,11 @@ import { alertsSpec } from './alerts.ts';
 import { BatchReader } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { Collections, collectionsSpec } from './collections/collections.ts';
-import { collectionCallEffects, collectionWriteEffects } from './collections/effects.ts';
+import {
+  type CollectionNeeds,
+  collectionCallEffects,
+  collectionWriteEffects,
+} from './collections/effects.ts';
 import type { Config } from './config.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
@@ -47,14 +51,15 @@ import {
   deliveryWriteEffects,
   endpointCallEffects,
   endpointWriteEffects,
+  replayCallEffects,
   type WebhookNeeds,
 } from './webhooks/effects.ts';
-import { replayCallEffects, replaysSpec } from './webhooks/replay.ts';
 import {
   attemptsSpec,
   deliveriesSpec,
   endpointStatus,
   endpointsSpec,
+  replaysSpec,
   Seats,
   WebhookPoster,
   Webhooks,
@@ -131,7 +136,7 @@ interface WiringOptions {
 export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const committer = new Committer({ client: db.client, db, log });
   const lease = new Lease(db, clock, randomUUID(), leaseMs);
-  const slot = { number: 1 + Math.floor(Math.random() * slotsMax) };
+  const slot = slotOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const events = new Events(db);
   const webhooks = new Webhooks({ db, clock, config });
@@ -168,57 +173,18 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const collectionNeeds = {
     db,
     rails,
-    slot: () => slot.number,
+    slot: slot.number,
     settlesOn: async (merchantId: string, atMs: number) => {
       const days = await delayDays(merchantId);
       return days === 0 ? null : settlementDate(atMs, days).date;
     },
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
-  const definitions: MachineDefinition[] = [
-    {
-      name: 'collection',
-      plural: collectionsSpec.name,
-      machine: collectionMachine,
-      writes: collectionWriteEffects(collectionNeeds),
-      calls: collectionCallEffects(collectionNeeds),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: stateText(snapshot.value).split('.', 1)[0] }),
-      migrations: {},
-    },
-    {
-      name: 'delivery',
-      plural: deliveriesSpec.name,
-      machine: deliveryMachine,
-      writes: deliveryWriteEffects(),
-      calls: deliveryCallEffects(webhookNeeds),
-      migrations: {},
-    },
-    {
-      name: 'endpoint',
-      plural: endpointsSpec.name,
-      machine: endpointMachine,
-      writes: endpointWriteEffects(),
-      calls: endpointCallEffects(webhookNeeds),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
-      migrations: {},
-    },
-    {
-      name: 'replay',
-      plural: replaysSpec.name,
-      machine: replayMachine,
-      writes: {},
-      calls: replayCallEffects(webhookNeeds),
-      migrations: {},
-    },
-    {
-      name: 'settlement',
-      plural: settlementsSpec.name,
-      machine: settlementMachine,
-      writes: settlementWriteEffects(),
-      calls: settlementCallEffects({ settle: (doc) => late.settlements.settle(doc) }),
-      migrations: {},
-    },
-  ];
+  const definitions = definitionsOf({
+    collection: collectionNeeds,
+    webhook: webhookNeeds,
+    settlement: { settle: (doc) => late.settlements.settle(doc) },
+  });
   const actors = new Actors({ db, clock, log, committer, definitions });
   const handover = new Handover({ actors, queues, clock, log, horizonMs });
   const settlements = new Settlements({ db, actors, clock, log });
@@ -229,19 +195,78 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const feePlan = (planId?: string) => feePlans.current(planId);
   const collections = new Collections({ db, actors, clock, config, rails, feePlan });
 
-  const leased = { number: 0 };
-  const leaseSlot = async () => {
-    if (leased.number > 0 && (await lease.hold(`${slotPrefix}${leased.number}`))) return;
-    const taken = await lease.holdFirst(slotPrefix, 1, slotsMax);
-    if (taken === undefined) return;
-    leased.number = taken;
-    slot.number = taken;
-  };
   return {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
-    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans, leaseSlot },
+    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
+    leaseSlot: slot.lease,
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
+  };
+}
+
+/** Every machine with its effects, in the order in which a payment meets them. */
+function definitionsOf(needs: {
+  collection: CollectionNeeds;
+  webhook: WebhookNeeds;
+  settlement: Parameters<typeof settlementCallEffects>[0];
+}): MachineDefinition[] {
+  return [
+    {
+      name: 'collection',
+      plural: collectionsSpec.name,
+      machine: collectionMachine,
+      writes: collectionWriteEffects(needs.collection),
+      calls: collectionCallEffects(needs.collection),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: stateText(snapshot.value).split('.', 1)[0] }),
+      migrations: {},
+    },
+    {
+      name: 'delivery',
+      plural: deliveriesSpec.name,
+      machine: deliveryMachine,
+      writes: deliveryWriteEffects(),
+      calls: deliveryCallEffects(needs.webhook),
+      migrations: {},
+    },
+    {
+      name: 'endpoint',
+      plural: endpointsSpec.name,
+      machine: endpointMachine,
+      writes: endpointWriteEffects(),
+      calls: endpointCallEffects(needs.webhook),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
+      migrations: {},
+    },
+    {
+      name: 'replay',
+      plural: replaysSpec.name,
+      machine: replayMachine,
+      writes: {},
+      calls: replayCallEffects(needs.webhook),
+      migrations: {},
+    },
+    {
+      name: 'settlement',
+      plural: settlementsSpec.name,
+      machine: settlementMachine,
+      writes: settlementWriteEffects(),
+      calls: settlementCallEffects(needs.settlement),
+      migrations: {},
+    },
+  ];
+}
+
+/** The counter stripe of this process: a random one until a free one is leased. */
+function slotOf(lease: Lease): { number(): number; lease(): Promise<void> } {
+  let slot = 1 + Math.floor(Math.random() * slotsMax);
+  let leased: number | undefined;
+  return {
+    number: () => slot,
+    lease: async () => {
+      if (leased !== undefined && (await lease.hold(`${slotPrefix}${leased}`))) return;
+      leased = await lease.holdFirst(slotPrefix, 1, slotsMax);
+      slot = leased ?? slot;
+    },
   };
 }
 

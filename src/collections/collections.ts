@@ -3,15 +3,17 @@ import { type Actors, actorIndexes, StepReplayed } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { channelUnavailable, faulty, type RecordWrite, ReplayConflict } from '../http/http.ts';
 import { idFloor, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Principal } from '../merchants/merchants.ts';
-import { type CollectionSpec, int64 } from '../mongo.ts';
+import { type CollectionSpec, int64, type Write } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
 import { parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
+
+export { sampleCollection } from './present.ts';
+export { failureCodes } from './schema.ts';
 
 /** Payment requests: made, read and listed (interface.md 4.1 to 4.3). Everything after that is the chart's. */
 export const collectionsSpec: CollectionSpec = {
@@ -23,6 +25,22 @@ export const collectionsSpec: CollectionSpec = {
     { key: { 'data.msisdn': 1, _id: -1 } },
   ],
 };
+
+/** No rail serves this mode now. */
+export class NoRail extends Error {}
+
+/** The fee would reach the amount. */
+export class FeeTooHigh extends Error {
+  readonly feeTzs: number;
+
+  constructor(feeTzs: number) {
+    super(`the fee is ${feeTzs}`);
+    this.feeTzs = feeTzs;
+  }
+}
+
+/** Another request with this idempotency key was committed first. */
+export class AlreadyAnswered extends Error {}
 
 export interface ListQuery {
   limit: number;
@@ -59,28 +77,22 @@ export class Collections {
   /**
    * Makes a collection and answers 202 once its first snapshot is committed, together with the idempotency
    * record; a worker pushes the prompt afterwards. The body has passed the schema and `createFaults`.
-   * @throws `channel_unavailable` (nothing was created), `amount_too_small`, ReplayConflict.
+   * @throws NoRail and FeeTooHigh (nothing was created), AlreadyAnswered.
    */
   async create(
     principal: Principal,
     body: CreateCollection,
     requestId: string,
-    recordWrite: RecordWrite,
+    recordWrite: (status: number, body: string) => Write,
   ): Promise<{ status: number; body: string }> {
     const { actors, clock, rails } = this.#options;
     const { merchantId, mode, merchant } = principal;
     const rail = rails[mode];
-    if (!rail) throw channelUnavailable();
+    if (!rail) throw new NoRail();
     const plan = await this.#options.feePlan(merchant.feePlanId);
     const feeTzs = feeFor(body.amount, plan);
     if (feeTzs >= body.amount) {
-      throw faulty([
-        {
-          param: 'amount',
-          code: 'amount_too_small',
-          message: `amount must be more than its fee of ${feeTzs} TZS (whole shillings).`,
-        },
-      ]);
+      throw new FeeTooHigh(feeTzs);
     }
     const at = clock.now();
     const id = newId('col', at);
@@ -111,7 +123,7 @@ export class Collections {
         },
       );
     } catch (error) {
-      if (error instanceof StepReplayed) throw new ReplayConflict();
+      if (error instanceof StepReplayed) throw new AlreadyAnswered();
       throw error;
     }
     return answer;

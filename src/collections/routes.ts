@@ -1,18 +1,22 @@
 import { Type } from 'typebox';
 import {
+  channelUnavailable,
   createdBounds,
   type Endpoint,
+  faulty,
   forMerchants,
   listAnswer,
   listObject,
   listQuery,
   type ProducedAnswer,
   type RecordWrite,
+  ReplayConflict,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Principal } from '../merchants/merchants.ts';
+import { AlreadyAnswered, FeeTooHigh, NoRail } from './collections.ts';
 import { testPhones } from './phone.ts';
 import {
   type AmountBounds,
@@ -122,9 +126,23 @@ export function createCollection(collections: CollectionsApi, bounds: AmountBoun
         },
         mode,
       ),
-    handler: ({ principal, body, requestId, recordWrite }) =>
-      collections.create(principal, body, requestId, recordWrite),
+    handler: async ({ principal, body, requestId, recordWrite }) => {
+      try {
+        return await collections.create(principal, body, requestId, recordWrite);
+      } catch (error) {
+        throw asAnswer(error);
+      }
+    },
   });
+}
+
+/** What the room refuses, in the words of the interface. */
+function asAnswer(error: unknown): unknown {
+  if (error instanceof NoRail) return channelUnavailable();
+  if (error instanceof AlreadyAnswered) return new ReplayConflict();
+  if (!(error instanceof FeeTooHigh)) return error;
+  const message = `amount must be more than its fee of ${error.feeTzs} TZS (whole shillings).`;
+  return faulty([{ param: 'amount', code: 'amount_too_small', message }]);
 }
 
 /** GET /v1/collections (interface.md 4.2). */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type ActorDoc, type Actors, acceptedEvents, type StepLine, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { failureCodes } from '../collections/schema.ts';
+import { failureCodes } from '../collections/collections.ts';
 import {
   actionNotAllowed,
   type Endpoint,

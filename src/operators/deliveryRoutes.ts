@@ -2,18 +2,19 @@ import type { Db, Filter } from 'mongodb';
 import { Type } from 'typebox';
 import { type Actors, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { sampleCollection } from '../collections/present.ts';
-import { type Events, eventId, recordEvent } from '../events/events.ts';
-import { eventTypes } from '../events/schema.ts';
+import { sampleCollection } from '../collections/collections.ts';
+import { type Events, eventId, eventTypes, recordEvent } from '../events/events.ts';
 import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { failedSince, type ReplayDoc, replayPageDelayMs } from '../webhooks/replay.ts';
 import {
   type AttemptDoc,
   attemptsSpec,
   type DeliveryDoc,
   deliveriesSpec,
+  failedSince,
+  type ReplayDoc,
+  replayPageDelayMs,
   type Webhooks,
 } from '../webhooks/webhooks.ts';
 import { standing } from './endpointRoutes.ts';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { eventTypes } from '../events/schema.ts';
+import { eventTypes } from '../events/events.ts';
 import {
   actionNotAllowed,
   type Endpoint,

@@ -153,7 +153,6 @@ export function createMerchant({ actors, clock, config }: MerchantAdminDeps): En
       );
       checkBounds(record, config);
       const after = presentMerchant(record);
-      const reason = body.reason ?? 'created';
       await actors.commit([
         ...writes,
         auditLine({
@@ -162,7 +161,7 @@ export function createMerchant({ actors, clock, config }: MerchantAdminDeps): En
           action: 'merchant.created',
           target: record._id,
           merchantId: record._id,
-          reason,
+          reason: body.reason ?? 'created',
           requestId,
           after,
         }),

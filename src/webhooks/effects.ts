@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machines/delivery.ts';
 import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
+import type { replayCalls } from '../../machines/replay.ts';
 import type {
   Actors,
   CallAnswer,
@@ -16,6 +17,7 @@ import type { Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
 import { type Seats, seatsWhenActive, seatsWhenFailing } from './inflight.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
+import { failedSince, type ReplayDoc, replayPageSize } from './replay.ts';
 import { signatureHeaders } from './sign.ts';
 import {
   type AttemptDoc,
@@ -285,4 +287,40 @@ export async function releaseStranded(needs: WebhookNeeds): Promise<void> {
     const endpoint = await needs.actors().read({ machine: 'endpoint', id: _id });
     if (endpoint && isOpen(endpoint.state)) await releasePage(needs, _id, `sweep.${needs.clock.now()}`);
   }
+}
+
+export function replayCallEffects(needs: WebhookNeeds): Record<(typeof replayCalls)[number], CallEffect> {
+  return {
+    replayPage: { concurrency: 2, patienceMs: 60_000, run: (view) => replayPage(needs, view) },
+  };
+}
+
+async function replayPage(needs: WebhookNeeds, { doc, call }: CallView): Promise<CallAnswer> {
+  const { data, snapshot } = doc as ReplayDoc;
+  const { cursor } = snapshot.context;
+  const page = await needs.db
+    .collection<DeliveryDoc>(deliveriesSpec.name)
+    .find({ ...failedSince(data.endpointId, data.since), ...(cursor ? { _id: { $gt: cursor } } : {}) })
+    .project<{ _id: string }>({ _id: 1 })
+    .sort({ _id: 1 })
+    .limit(replayPageSize)
+    .toArray();
+  for (const { _id } of page) {
+    await needs
+      .actors()
+      .send(
+        { machine: 'delivery', id: _id },
+        { type: 'delivery.recovered', at: needs.clock.now() },
+        { stepId: `${call.id}.${_id}`, cause: { kind: 'operator', id: data.by } },
+      );
+  }
+  const last = page.at(-1)?._id ?? null;
+  return {
+    event: {
+      type: 'page.replayed',
+      cursor: last,
+      replayed: page.length,
+      hasMore: page.length === replayPageSize,
+    },
+  };
 }

@@ -14,6 +14,7 @@ import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
 export { Seats } from './inflight.ts';
 export { WebhookPoster } from './post.ts';
+export { failedSince, type ReplayDoc, replayPageDelayMs, replaysSpec } from './replay.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (interface.md §6). */
 

@@ -1,0 +1,152 @@
+import type { Db } from 'mongodb';
+import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import { collectionsSpec } from '../collections/collections.ts';
+import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { limits } from '../limits.ts';
+import {
+  type BreakerDoc,
+  breakerId,
+  type CallbackDoc,
+  type Callbacks,
+  type RailAnswerDoc,
+  type Rails,
+  railOperations,
+  readAnswers,
+} from '../rails/rails.ts';
+import type { OperatorReader } from './reader.ts';
+import { found, idParam, operation } from './routes.ts';
+
+/** The live rail's health, what it answered, and the payments that wait for a person. */
+export interface RailAdminDeps {
+  db: Db;
+  actors: Actors;
+  rails: Rails;
+  callbacks: Callbacks;
+  reader: OperatorReader;
+}
+
+/** More answers than a payment gathers in a day; the rest is in the database. */
+const evidenceMax = 200;
+
+export function listRails({ actors, rails }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listRails', 'The rails and their breakers', 200),
+    handler: async () => {
+      const all = [
+        { mode: 'test', rail: rails.test },
+        { mode: 'live', rail: rails.live },
+      ];
+      const data = await Promise.all(
+        all.map(async ({ mode, rail }) => ({
+          object: 'rail',
+          mode,
+          name: rail?.name ?? null,
+          configured: rail !== undefined,
+          capabilities: rail?.capabilities ?? null,
+          breakers: mode === 'live' && rail ? await readBreakers(actors, rail.name) : [],
+        })),
+      );
+      return { status: 200, body: { object: 'list', data, has_more: false } };
+    },
+  });
+}
+
+async function readBreakers(actors: Actors, rail: string) {
+  const found = await Promise.all(
+    railOperations.map((each) => actors.read({ machine: 'breaker', id: breakerId(rail, each) })),
+  );
+  return (found.filter(Boolean) as BreakerDoc[]).map(({ _id, data, state, snapshot, updatedAt }) => ({
+    id: _id,
+    operation: data.operation,
+    state,
+    failures: snapshot.context.failures,
+    opened_at: isoOrNull(snapshot.context.openedAt),
+    updated_at: updatedAt.toISOString(),
+  }));
+}
+
+export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'getEvidence',
+      'What the rail answered about a collection, and what called back',
+      200,
+      'Verbatim, oldest first. Callbacks decide nothing: nobody signs them.',
+    ),
+    params: idParam('col'),
+    handler: async ({ params }) => {
+      const id = String(params.id);
+      await found(actors.read({ machine: 'collection', id }));
+      const [answers, bells] = await Promise.all([
+        readAnswers(db, id, evidenceMax),
+        callbacks.of(id, evidenceMax),
+      ]);
+      const body = {
+        object: 'evidence',
+        collection: id,
+        answers: answers.map(presentAnswer),
+        callbacks: bells.map(presentCallback),
+      };
+      return { status: 200, body };
+    },
+  });
+}
+
+export function listReviews({ reader }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'listReviews',
+      'Payments that wait for a person, newest first',
+      200,
+      'Under review, late, or being returned. `operator.asked` and `operator.resolved` are sent to the actor.',
+    ),
+    query: Type.Object(
+      { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.listMax, default: 20 })) },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const limit = query.limit ?? limits.listDefault;
+      const waiting = [
+        'created.underReview.polling',
+        'created.underReview.resting',
+        ...['failed', 'expired'].flatMap((status) =>
+          ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
+        ),
+      ];
+      const docs = await reader.actors(collectionsSpec.name, { state: { $in: waiting } }, limit + 1);
+      const data = docs.slice(0, limit).map((doc) => ({
+        id: doc._id,
+        object: 'review',
+        state: doc.state,
+        merchant_id: doc.merchantId,
+        mode: doc.mode,
+        amount: Number(doc.data.amountTzs),
+        reference: doc.data.reference,
+        updated_at: doc.updatedAt.toISOString(),
+      }));
+      return { status: 200, body: { object: 'list', data, has_more: docs.length > limit } };
+    },
+  });
+}
+
+function presentAnswer(doc: RailAnswerDoc) {
+  return {
+    operation: doc.operation,
+    outcome: doc.kind,
+    why: doc.why,
+    code: doc.code,
+    http_status: doc.httpStatus,
+    text: doc.text,
+    asked_at: doc.askedAt.toISOString(),
+    at: doc.at.toISOString(),
+  };
+}
+
+function presentCallback({ hint, body, at, rungAt }: CallbackDoc) {
+  return { hint, text: body, at: at.toISOString(), heard_at: rungAt?.toISOString() ?? null };
+}
+
+function isoOrNull(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
