@@ -20,10 +20,16 @@ export type IdPrefix =
   | 'stl'
   | 'fee';
 
-const nextUlid = monotonicFactory();
+/** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
+const waverMs = 1_000;
+let nextUlid = monotonicFactory();
+let latestMs = 0;
 
-/** Makes an id whose time part is `atMs`. Monotonic within one process. */
+/** Makes an id whose time part is `atMs`. Monotonic within one process, unless the clock is set back. */
 export function newId(prefix: IdPrefix, atMs: number): string {
+  // Else one look at a wrong clock would date everything that this process makes until that time has come.
+  if (atMs < latestMs - waverMs) nextUlid = monotonicFactory();
+  latestMs = atMs < latestMs - waverMs ? atMs : Math.max(latestMs, atMs);
   return `${prefix}_${nextUlid(atMs)}`;
 }
 
