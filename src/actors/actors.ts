@@ -92,7 +92,8 @@ interface ActorsOptions {
   cacheSize?: number;
 }
 
-const maxRaces = 25;
+/** How long races for an actor are run: a process with a long queue for it wins many in a row. */
+const racePatienceMs = 10_000;
 /** Races over writes that belong to others than the actor: recomputed this often before the sender hears of it. */
 const maxForeignRaces = 3;
 
@@ -199,13 +200,19 @@ export class Actors {
   /** The actor as this process knows it, if that satisfies; else as stored. Saves a read where one is not needed. */
   async find(ref: ActorRef, satisfies: (doc: ActorDoc) => boolean): Promise<ActorDoc | undefined> {
     const known = this.#store.known(ref.id);
-    return known && satisfies(known) ? known : this.read(ref);
+    if (known && satisfies(known)) return known;
+    const doc = await this.read(ref);
+    // Whoever looks for an open call will answer it, and that step needs the document again.
+    if (doc && !doc.quarantined && doc.seq >= (this.#store.known(ref.id)?.seq ?? 0))
+      this.#store.remember(doc);
+    return doc;
   }
 
   /** Marks a call that may be made only once as begun. False: somebody else did, or it is gone. */
   async claim(ref: ActorRef, callId: string): Promise<boolean> {
     const definition = this.definition(ref.machine);
-    for (let race = 0; race < maxRaces; race += 1) {
+    const giveUpAt = performance.now() + racePatienceMs;
+    for (let race = 0; performance.now() < giveUpAt; race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       const call = doc.calls.find(({ id }) => id === callId);
       if (!call || call.startedAt) {
@@ -236,7 +243,8 @@ export class Actors {
     let inDoubt = options.again || (options.cause.kind === 'call' && !options.answers);
     let attempt: Attempt | undefined;
     let foreignRaces = 0;
-    for (let race = 0; race < maxRaces; race += 1) {
+    const giveUpAt = performance.now() + racePatienceMs;
+    for (let race = 0; race === 0 || performance.now() < giveUpAt; race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       if (inDoubt && (await this.#store.wasApplied(doc, options.stepId))) {
         return this.#recognised(definition, doc, attempt, event, options.cause);
@@ -267,7 +275,7 @@ export class Actors {
       }
       await pauseAfter(race);
     }
-    throw new Error(`${ref.id}: lost ${maxRaces} races in a row`);
+    throw new Error(`${ref.id}: lost races for ${racePatienceMs} ms`);
   }
 
   /** A step that had been applied after all: everybody hears of it who would have heard of it then. */
@@ -359,5 +367,5 @@ function unlessUnknown(error: unknown): undefined {
 
 /** After a first lost race the next try is at once; then those who race step apart. */
 async function pauseAfter(race: number): Promise<void> {
-  if (race > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(100, 2 ** race)));
+  if (race > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** race)));
 }
