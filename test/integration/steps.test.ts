@@ -1,0 +1,300 @@
+import { expect } from 'chai';
+import { setup } from 'xstate';
+import {
+  ActorMissing,
+  type MachineDefinition,
+  Poison,
+  StepRaced,
+  StepReplayed,
+  type WriteEffect,
+} from '../../src/actors/actors.ts';
+import type { Write } from '../../src/mongo.ts';
+import {
+  type Corridor,
+  chartOptions,
+  define,
+  give,
+  openCorridor,
+  rejection,
+  tell,
+} from '../support/corridor.ts';
+import { child, note, walker } from '../support/walker.ts';
+
+describe('steps', () => {
+  let corridor: Corridor;
+  let others: Corridor[] = [];
+
+  const open = async (...definitions: MachineDefinition[]) => {
+    corridor = await openCorridor(definitions.length > 0 ? definitions : [walker()]);
+    return corridor;
+  };
+  /** Another process on the same database. */
+  const openOther = async (...definitions: MachineDefinition[]) => {
+    const database = corridor.db.databaseName;
+    const other = await openCorridor(definitions.length > 0 ? definitions : [walker()], { database });
+    others.push(other);
+    return other;
+  };
+  afterEach(async () => {
+    await Promise.all([corridor, ...others].map((each) => each.close()));
+    others = [];
+  });
+
+  const stored = (doc: { _id: string }) => corridor.stored('walker', doc._id);
+  const notes = () => corridor.db.collection<{ _id: string }>('notes');
+  /** All that the database holds. */
+  const everything = async () => {
+    const names = (await corridor.db.listCollections().toArray()).map(({ name }) => name).sort();
+    return Promise.all(names.map((name) => corridor.db.collection(name).find().sort({ _id: 1 }).toArray()));
+  };
+
+  it('of two processes that race are one history: nothing lost, nothing twice, each decided on the one before', async () => {
+    await open();
+    const other = await openOther();
+    const docs = await Promise.all(Array.from({ length: 5 }, () => give(corridor, 'walker')));
+    const all = Array.from({ length: 500 }, (_, n) =>
+      tell(n % 2 ? corridor : other, docs[n % 5]!, 'poked', { n: Math.floor(n / 5) }),
+    );
+    for (const { outcome } of await Promise.all(all)) expect(outcome).equal('stepped');
+    for (const doc of docs) {
+      const lines = await corridor.history(doc._id);
+      expect(lines.map(({ seq }) => seq)).deep.equal(Array.from({ length: 101 }, (_, n) => n + 1));
+      for (let n = 1; n < lines.length; n += 1) expect(lines[n]!.from).equal(lines[n - 1]!.to);
+      const numbers = lines.slice(1).map(({ event }) => event.n as number);
+      expect([...numbers].sort((a, b) => a - b)).deep.equal(Array.from({ length: 100 }, (_, n) => n));
+      const { snapshot, seq } = await stored(doc);
+      expect(seq).equal(101);
+      expect(snapshot.context.told).deep.equal(numbers.slice(-50));
+    }
+  });
+
+  it('of one actor are taken in the order in which they were sent', async () => {
+    await open();
+    const doc = await give(corridor, 'walker');
+    await Promise.all(Array.from({ length: 50 }, (_, n) => tell(corridor, doc, 'poked', { n })));
+    const { snapshot } = await stored(doc);
+    expect(snapshot.context.told).deep.equal(Array.from({ length: 50 }, (_, n) => n));
+  });
+
+  it('of other actors do not wait for one that stands still', async () => {
+    let go = () => {};
+    const hold = new Promise<void>((resolve) => (go = resolve));
+    await open(walker({ note: () => hold.then(() => []) }));
+    const [slow, quick] = [await give(corridor, 'walker'), await give(corridor, 'walker')];
+    const waits = tell(corridor, slow, 'noted');
+    expect((await tell(corridor, quick, 'poked')).outcome).equal('stepped');
+    go();
+    expect((await waits).outcome).equal('stepped');
+  });
+
+  it('leave a line each, with the event, the way, the effects and the cause', async () => {
+    await open();
+    const at = corridor.clock.now();
+    const doc = await give(corridor, 'walker', { id: 'walker_line' });
+    const cause = { kind: 'operator', id: 'asha' } as const;
+    const event = { key: 'k', at: at + 5, detail: { excerpt: 'kept by the room' }, nothing: undefined };
+    await tell(corridor, doc, 'noted', event, { stepId: 'req_1', cause });
+    const [birth, line] = await corridor.history(doc._id);
+    expect(birth).deep.include({ _id: 'walker_line/00000001', seq: 1, from: null, to: 'left', actions: [] });
+    expect(birth!.event).deep.equal({ type: 'created' });
+    expect(line).deep.equal({
+      _id: 'walker_line/00000002',
+      actor: 'walker_line',
+      machine: 'walker',
+      seq: 2,
+      at: new Date(at + 5),
+      event: { type: 'noted', key: 'k' },
+      from: 'left',
+      to: 'left',
+      actions: ['note'],
+      cause,
+      stepId: 'req_1',
+    });
+    expect((await stored(doc)).lastStep).equal('req_1');
+  });
+
+  it('change nothing at all when the chart does not take the event, or takes it without effect', async () => {
+    await open();
+    const doc = await give(corridor, 'walker');
+    const before = await everything();
+    for (const type of ['rested', 'unheard', 'shrugged']) {
+      expect((await tell(corridor, doc, type, {}, { writes: [note('n')] })).outcome).equal('ignored');
+    }
+    expect(await everything()).deep.equal(before);
+  });
+
+  it('need an actor, and an event with its time', async () => {
+    await open();
+    expect(await rejection(tell(corridor, { _id: 'walker_none' }, 'poked'))).instanceOf(ActorMissing);
+    const doc = await give(corridor, 'walker');
+    const error = await rejection(tell(corridor, doc, 'poked', { at: undefined }));
+    expect(error).not.instanceOf(Poison);
+    expect(error.message).match(/without its time/);
+    expect(await stored(doc)).deep.equal(doc);
+  });
+
+  it('are committed although somebody who listens throws', async () => {
+    await open();
+    corridor.actors.onStep(() => {
+      throw new Error('deaf');
+    });
+    const doc = await give(corridor, 'walker');
+    expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+    expect(corridor.logged.map(({ msg }) => msg)).include('a listener threw');
+  });
+
+  describe('with what belongs to them', () => {
+    it('write it in the same commit: extra writes, and room data computed from what it is then', async () => {
+      await open();
+      const other = await openOther();
+      const doc = await give(corridor, 'walker', { data: { count: 1, kept: { 'a.b': '$c' } } });
+      await tell(other, doc, 'shrugged', {}, { data: (now) => ({ count: Number(now.count) + 10 }) });
+      const options = {
+        data: (now: Record<string, unknown>) => ({ count: Number(now.count) + 1 }),
+        writes: [note('extra')],
+      };
+      const result = await tell(corridor, doc, 'poked', {}, options);
+      const after = await stored(doc);
+      expect(after.data).deep.equal({ count: 12, kept: { 'a.b': '$c' } });
+      expect(result.doc.data).deep.equal(after.data);
+      expect(await notes().countDocuments()).equal(1);
+    });
+
+    it('are not taken when it cannot be written: a request that was answered before is a replay', async () => {
+      await open();
+      const doc = await give(corridor, 'walker');
+      await notes().insertOne({ _id: 'taken' });
+      const before = await everything();
+      const replayed = await rejection(tell(corridor, doc, 'poked', {}, { writes: [note('taken')] }));
+      expect(replayed).instanceOf(StepReplayed);
+      const cause = { kind: 'merchant', id: 'req' } as const;
+      const actor = child({ doc, at: 0 }, 'walker', 'walker_unborn');
+      const birth = corridor.actors.create(actor, { stepId: 'req', cause, writes: [note('taken')] });
+      expect(await rejection(birth)).instanceOf(StepReplayed);
+      expect(await everything()).deep.equal(before);
+    });
+
+    it('are computed again when others changed what an effect had read', async () => {
+      let reads = 0;
+      const read = async (): Promise<Write[]> => {
+        const [purse] = await corridor.db.collection<{ _id: string; n: number }>('purses').find().toArray();
+        reads += 1;
+        // Somebody else is faster, once.
+        if (reads === 1) await corridor.db.collection('purses').updateOne({}, { $inc: { n: 1 } });
+        const update = { $inc: { n: 10 } };
+        return [{ op: 'update', into: 'purses', filter: { _id: 'p', n: purse!.n }, update, onMiss: 'race' }];
+      };
+      await open(walker({ note: read }));
+      await corridor.db.collection<{ _id: string; n: number }>('purses').insertOne({ _id: 'p', n: 5 });
+      const doc = await give(corridor, 'walker');
+      expect((await tell(corridor, doc, 'noted')).outcome).equal('stepped');
+      expect(await corridor.db.collection('purses').findOne()).deep.include({ n: 16 });
+      expect(reads).equal(2);
+    });
+
+    it('tell of a race that computing again does not win', async () => {
+      const miss: Write = {
+        op: 'update',
+        into: 'purses',
+        filter: { _id: 'none' },
+        update: { $set: { n: 1 } },
+        onMiss: 'race',
+      };
+      await open(walker({ note: () => [miss] }));
+      const doc = await give(corridor, 'walker');
+      expect(await rejection(tell(corridor, doc, 'noted'))).instanceOf(StepRaced);
+      expect(await stored(doc)).deep.equal(doc);
+    });
+  });
+
+  describe('that bear actors', () => {
+    const bear: WriteEffect = (step) => ({
+      actors: ['a', 'b'].map((letter) => child(step, 'walker', `${step.doc._id}${letter}`)),
+    });
+
+    it('bear them in the same commit, and tell of each', async () => {
+      await open(walker({ bear }));
+      const doc = await give(corridor, 'walker', { id: 'walker_parent' });
+      const heard: string[] = [];
+      corridor.actors.onStep(({ doc: { _id, seq } }) => void heard.push(`${_id}/${seq}`));
+      const { batches } = corridor.committer.counts;
+      await tell(corridor, doc, 'borne', {}, { stepId: 'req_birth' });
+      expect(corridor.committer.counts.batches).equal(batches + 1);
+      expect(heard).deep.equal(['walker_parent/2', 'walker_parenta/1', 'walker_parentb/1']);
+      for (const letter of ['a', 'b']) {
+        const [line] = await corridor.history(`walker_parent${letter}`);
+        expect(line).deep.include({ from: null, to: 'left', stepId: 'req_birth', seq: 1 });
+      }
+    });
+
+    it('are not taken, and leave no half of it, when one of them is there already', async () => {
+      await open(walker({ bear }));
+      const doc = await give(corridor, 'walker', { id: 'walker_parent' });
+      await give(corridor, 'walker', { id: 'walker_parentb' });
+      expect(await rejection(tell(corridor, doc, 'borne'))).instanceOf(StepRaced);
+      expect(await corridor.actors.read({ machine: 'walker', id: 'walker_parenta' })).equal(undefined);
+      expect((await stored(doc)).seq).equal(1);
+    });
+
+    it('are poison when one of them is born in error', async () => {
+      const broken = setup({}).createMachine({
+        ...chartOptions,
+        id: 'broken',
+        context: () => {
+          throw new Error('born broken');
+        },
+      });
+      const bearBroken: WriteEffect = (step) => ({ actors: [child(step, 'broken', 'broken_1')] });
+      await open(walker({ bear: bearBroken }), define(broken));
+      const doc = await give(corridor, 'walker');
+      expect(await rejection(tell(corridor, doc, 'borne'))).instanceOf(Poison);
+      expect((await stored(doc)).quarantined?.why).match(/broken ended as error/);
+      expect(await corridor.db.collection('brokens').countDocuments()).equal(0);
+    });
+  });
+
+  it('asked about in a dry run write nothing', async () => {
+    await open();
+    const { _id: id } = await give(corridor, 'walker');
+    const before = await everything();
+    const at = corridor.clock.now();
+    const ask = (type: string) => corridor.actors.dryRun({ machine: 'walker', id }, { type, at, key: 'k' });
+    expect(await ask('noted')).deep.equal({ from: 'left', to: 'left', actions: ['note'], accepted: true });
+    expect(await ask('poked')).deep.equal({ from: 'left', to: 'right', actions: [], accepted: true });
+    expect(await ask('rested')).deep.include({ accepted: false });
+    expect(await everything()).deep.equal(before);
+  });
+
+  describe('of an actor in quarantine', () => {
+    const breakIt: WriteEffect = () => {
+      throw new Poison('broken by the test');
+    };
+
+    it('are refused, also to a process that still has it in memory; operators see it, neighbours go on', async () => {
+      await open(walker({ note: breakIt }));
+      const other = await openOther();
+      const [doc, neighbour] = [await give(corridor, 'walker'), await give(corridor, 'walker')];
+      // Both processes know it: it waits for an answer.
+      await tell(other, doc, 'asked');
+      expect(await rejection(tell(corridor, doc, 'noted'))).instanceOf(Poison);
+      const set = await stored(doc);
+      expect(set.quarantined?.why).equal('broken by the test');
+      expect(await rejection(tell(other, doc, 'poked'))).instanceOf(Poison);
+      expect(
+        await rejection(corridor.actors.claim({ machine: 'walker', id: doc._id }, set.calls[0]!.id)),
+      ).instanceOf(Poison);
+      expect(await stored(doc)).deep.equal(set);
+      expect(await corridor.actors.read({ machine: 'walker', id: doc._id })).deep.equal(set);
+      expect((await tell(corridor, neighbour, 'poked')).outcome).equal('stepped');
+    });
+
+    it('raise one alert, however many find out at once', async () => {
+      await open(walker({ note: breakIt }));
+      const other = await openOther(walker({ note: breakIt }));
+      const doc = await give(corridor, 'walker');
+      const all = [corridor, other, corridor, other].map((each) => rejection(tell(each, doc, 'noted')));
+      for (const error of await Promise.all(all)) expect(error).instanceOf(Poison);
+      expect(await corridor.alerts(doc._id)).have.length(1);
+    });
+  });
+});
