@@ -65,6 +65,7 @@ import {
 } from './operators/moneySettlements.ts';
 import { downloadStatement, type StatementAdminDeps } from './operators/moneyStatement.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
+import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
 import {
   createMerchant,
   issueKey,
@@ -76,6 +77,7 @@ import {
   rotateApiKey,
   showMerchant,
 } from './operators/routes.ts';
+import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {
   listSettled,
   listSettlements,
@@ -105,6 +107,7 @@ export interface AppDeps {
   readBalance: ReadBalance;
   readEvent: ReadEvent;
   money: MoneyReads;
+  callbacks: CallbackApi;
   health: Health;
   observe?: (line: AccessLine) => void;
 }
@@ -117,6 +120,7 @@ export type OperatorDeps = MerchantAdminDeps &
   LedgerAdminDeps &
   StatementAdminDeps &
   FeePlanAdminDeps &
+  RailAdminDeps &
   ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
@@ -183,6 +187,9 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('GET', '/admin/deliveries', 'viewer', listDeliveries(deps)),
     route('GET', '/admin/deliveries/:id', 'viewer', showDelivery(deps)),
     route('POST', '/admin/deliveries/:id/resend', 'operator', resendDelivery(deps)),
+    route('GET', '/admin/rails', 'viewer', listRails(deps)),
+    route('GET', '/admin/reviews', 'viewer', listReviews(deps)),
+    route('GET', '/admin/collections/:id/evidence', 'viewer', showEvidence(deps)),
     route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
@@ -214,7 +221,12 @@ export function createOperatorApp(deps: OperatorDeps): Koa {
 export function createMerchantApp(deps: AppDeps): Koa {
   const { clock, log, config, authenticate, idempotency, rateLimiter, observe } = deps;
   return createKoa({
-    routes: [...merchantRoutes(deps), ...healthRoutes(deps.health)],
+    routes: [
+      ...merchantRoutes(deps),
+      // Not in the public document: its address is between the rail and us.
+      route('POST', '/rails/:rail/:secret', 'none', receiveCallback(deps.callbacks)),
+      ...healthRoutes(deps.health),
+    ],
     clock,
     log,
     authenticateMerchant: authenticate,

@@ -53,6 +53,8 @@ export async function startService({
     const wired = wire({ db, clock, log, config, queues });
     stops.push(() => wired.poster.close());
     stops.push(() => wired.committer.drain());
+    stops.push(async () => wired.closeRails());
+    await wired.prepareRails();
     await keepSlot(wired, stops);
     const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
     const state = { isStopping: false };
@@ -169,6 +171,7 @@ async function startListeners(
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
       readBalance: (merchantId, mode) => readBalance(db, merchantId, mode),
       readEvent: (who, id) => events.show(who, id),
+      callbacks: wired.callbacks,
       money: {
         entries: (filter, page) => entriesOf(db, filter, page),
         settlements: wired.settlementReader,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { AnyMachineSnapshot } from 'xstate';
+import { breakerMachine } from '../machines/breaker.ts';
 import { collectionMachine } from '../machines/collection.ts';
 import { deliveryMachine } from '../machines/delivery.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
@@ -43,7 +44,25 @@ import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchant
 import type { CollectionSpec } from './mongo.ts';
 import { auditSpec } from './operators/operators.ts';
 import type { Queues } from './queue.ts';
-import { Doorbell, type Rails, TestRail } from './rails/rails.ts';
+import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
+import {
+  Breakers,
+  breakersSpec,
+  Callbacks,
+  callbacksSpec,
+  checkApart,
+  Doorbell,
+  GuardedRail,
+  MpesaRail,
+  PhoneTurns,
+  phoneTurnsSpec,
+  type Rails,
+  railAnswersSpec,
+  railSessionsSpec,
+  StoredSessions,
+  sessionsName,
+  TestRail,
+} from './rails/rails.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import { SettlementReader, Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
 import {
@@ -88,6 +107,11 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   auditSpec,
   alertsSpec,
   leasesSpec,
+  breakersSpec,
+  callbacksSpec,
+  phoneTurnsSpec,
+  railAnswersSpec,
+  railSessionsSpec,
 ];
 
 /** How far ahead timers are handed to Redis; the rest waits in the documents. */
@@ -110,6 +134,10 @@ export interface Wired {
   actors: Actors;
   handover: Handover;
   doorbell: Doorbell;
+  callbacks: Callbacks;
+  /** Makes the breakers of the live rail; to be done before anything is served. */
+  prepareRails(): Promise<void>;
+  closeRails(): void;
   lease: Lease;
   merchants: Merchants;
   collections: Collections;
@@ -151,14 +179,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
 
   // The corridor needs the effects and some effects need the corridor, which they reach when they run.
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
-  const rails: Rails = {
-    test: new TestRail({
-      clock,
-      simulator: config.simulator,
-      ring: (...bell) => late.doorbell.ringLater(...bell),
-    }),
-    live: undefined,
-  };
+  const { rails, prepareRails, closeRails } = railsOf({ db, clock, log, config }, late);
   const seats = new Seats(queues.redis, config.redisPrefix, clock);
   const webhookNeeds: WebhookNeeds = {
     db,
@@ -184,12 +205,15 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     collection: collectionNeeds,
     webhook: webhookNeeds,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
+    breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
   const actors = new Actors({ db, clock, log, committer, definitions });
   const handover = new Handover({ actors, queues, clock, log, horizonMs });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
   Object.assign(late, { actors, doorbell, settlements });
+  const secret = config.mpesa?.callbackSecret;
+  const callbacks = new Callbacks({ db, actors, doorbell, rails, clock, log, secret });
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
   const feePlan = (planId?: string) => feePlans.current(planId);
@@ -198,10 +222,35 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   return {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
+    ...{ callbacks, prepareRails, closeRails },
     leaseSlot: slot.lease,
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
   };
+}
+
+/** The rail of each mode; the live one behind its breakers, where one is configured. */
+function railsOf(
+  { db, clock, log, config }: Omit<WiringOptions, 'queues'>,
+  late: { actors: Actors; doorbell: Doorbell },
+): { rails: Rails; prepareRails(): Promise<void>; closeRails(): void } {
+  const test = new TestRail({
+    clock,
+    simulator: config.simulator,
+    ring: (...bell) => late.doorbell.ringLater(...bell),
+  });
+  if (!config.mpesa) {
+    const rails = { test, live: undefined };
+    checkApart(rails);
+    return { rails, prepareRails: async () => {}, closeRails: () => {} };
+  }
+  const name = sessionsName(config.mpesa);
+  const sessions = new StoredSessions({ db, clock, secretsKey: config.secretsKey, name });
+  const mpesa = new MpesaRail({ config: config.mpesa, clock, sessions });
+  const breakers = new Breakers({ actors: () => late.actors, clock, log, rail: mpesa.name });
+  const rails = { test, live: new GuardedRail(mpesa, breakers, new PhoneTurns(db, clock)) };
+  checkApart(rails);
+  return { rails, prepareRails: () => breakers.prepare(), closeRails: () => mpesa.close() };
 }
 
 /** Every machine with its effects, in the order in which a payment meets them. */
@@ -209,6 +258,7 @@ function definitionsOf(needs: {
   collection: CollectionNeeds;
   webhook: WebhookNeeds;
   settlement: Parameters<typeof settlementCallEffects>[0];
+  breaker: Parameters<typeof breakerCallEffects>[0];
 }): MachineDefinition[] {
   return [
     {
@@ -251,6 +301,14 @@ function definitionsOf(needs: {
       machine: settlementMachine,
       writes: settlementWriteEffects(),
       calls: settlementCallEffects(needs.settlement),
+      migrations: {},
+    },
+    {
+      name: 'breaker',
+      plural: breakersSpec.name,
+      machine: breakerMachine,
+      writes: breakerWriteEffects(),
+      calls: breakerCallEffects(needs.breaker),
       migrations: {},
     },
   ];

@@ -26,7 +26,7 @@ export const collectionsSpec: CollectionSpec = {
   ],
 };
 
-/** No rail serves this mode now. */
+/** No rail serves this mode now: none is configured, or its breaker is not closed. */
 export class NoRail extends Error {}
 
 /** The fee would reach the amount. */
@@ -88,7 +88,7 @@ export class Collections {
     const { actors, clock, rails } = this.#options;
     const { merchantId, mode, merchant } = principal;
     const rail = rails[mode];
-    if (!rail) throw new NoRail();
+    if (!rail || (await rail.isDown?.())) throw new NoRail();
     const plan = await this.#options.feePlan(merchant.feePlanId);
     const feeTzs = feeFor(body.amount, plan);
     if (feeTzs >= body.amount) {

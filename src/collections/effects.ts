@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
-import type { CallEffect, CallView, NewActor, StepView, WriteEffect } from '../actors/actors.ts';
+import type { CallAnswer, CallEffect, CallView, NewActor, StepView, WriteEffect } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
@@ -14,7 +14,16 @@ import {
   readCapture,
   successProvedFalse,
 } from '../ledger/ledger.ts';
-import type { Rail, Rails } from '../rails/rails.ts';
+import type { Write } from '../mongo.ts';
+import {
+  answerWrite,
+  type Evidence,
+  type Fault,
+  type PushOutcome,
+  type Rail,
+  type Rails,
+  type StatusAnswer,
+} from '../rails/rails.ts';
 import { type CollectionDoc, presentCollection } from './present.ts';
 
 /** What the effects of a collection need from other rooms. */
@@ -126,26 +135,27 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
   };
   return {
     pushPrompt: {
-      concurrency: 200,
+      // A synchronous push waits for a customer: 20 pushes a second × 60 s to a PIN, and some room.
+      concurrency: 2_000,
       patienceMs: 150_000,
       factual: true,
       atMostOnce: {
         lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
       },
-      run: async (view) => ({ event: await push(railOf(view), view) }),
+      run: (view) => push(railOf(view), view),
     },
     askRail: {
       concurrency: 100,
       patienceMs: 30_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: async (view) => ({ event: await ask(railOf(view), view) }),
+      run: (view) => ask(railOf(view), view),
     },
     reversePayment: {
       concurrency: 10,
       patienceMs: 150_000,
       factual: true,
-      run: async (view) => ({ event: await reverse(railOf(view), view) }),
+      run: (view) => reverse(railOf(view), view),
     },
   };
 }
@@ -154,9 +164,30 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
 type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
 type EventOf<Kind extends string> = Untimed<Extract<CollectionEvent, { type: `${Kind}.${string}` }>>;
 
-async function push(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'push'>> {
+interface Answered {
+  kind: string;
+  why?: string;
+  fault?: Fault;
+  evidence?: Evidence;
+}
+
+/** What is kept of a rail's answer: the evidence, and an alert where we or the rail have to act on it. */
+function kept(
+  { doc, call, at }: CallView,
+  operation: 'push' | 'query' | 'reversal',
+  answer: Answered,
+): Write[] {
+  const { _id: collectionId, merchantId, mode } = doc;
+  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs: at }, answer);
+  if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
+  const detail = { fault: answer.fault, code: answer.evidence?.code, text: answer.evidence?.text };
+  const alert = raiseAlert({ kind: 'rail_refused', at, about: collectionId, merchantId, mode, detail });
+  return [...writes, alert];
+}
+
+async function push(rail: Rail, view: CallView): Promise<CallAnswer> {
+  const { doc, at, signal } = view;
   const { _id, data, snapshot } = doc as CollectionDoc;
-  const askedAt = at;
   const outcome = await rail.requestPayment(
     {
       collectionId: _id,
@@ -167,6 +198,10 @@ async function push(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<
     },
     signal,
   );
+  return { event: pushEvent(outcome, at), writes: kept(view, 'push', outcome) };
+}
+
+function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {
   switch (outcome.kind) {
     case 'succeeded':
       return { type: 'push.succeeded', askedAt, receipt: outcome.receipt };
@@ -181,9 +216,9 @@ async function push(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<
   }
 }
 
-async function ask(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'ask'>> {
+async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
+  const { doc, at, signal } = view;
   const { _id, data, snapshot } = doc as CollectionDoc;
-  const askedAt = at;
   const answer = await rail.queryStatus(
     {
       collectionId: _id,
@@ -193,6 +228,10 @@ async function ask(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'
     },
     signal,
   );
+  return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
+}
+
+function askEvent(answer: StatusAnswer, askedAt: number): EventOf<'ask'> {
   switch (answer.kind) {
     case 'succeeded':
       return { type: 'ask.succeeded', askedAt, receipt: answer.receipt };
@@ -210,11 +249,12 @@ async function ask(rail: Rail, { doc, at, signal }: CallView): Promise<EventOf<'
   }
 }
 
-async function reverse(rail: Rail, { doc, signal }: CallView): Promise<EventOf<'reverse'>> {
+async function reverse(rail: Rail, view: CallView): Promise<CallAnswer> {
+  const { doc, signal } = view;
   const { _id, data, snapshot } = doc as CollectionDoc;
   const receipt = snapshot.context.receipt;
-  if (!rail.reversePayment || !receipt) return { type: 'reverse.failed' };
+  if (!rail.reversePayment || !receipt) return { event: { type: 'reverse.failed' } };
   const amountTzs = Number(data.amountTzs);
   const outcome = await rail.reversePayment({ collectionId: _id, receipt, amountTzs }, signal);
-  return { type: `reverse.${outcome.kind}` } as EventOf<'reverse'>;
+  return { event: { type: `reverse.${outcome.kind}` }, writes: kept(view, 'reversal', outcome) };
 }

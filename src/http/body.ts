@@ -46,6 +46,27 @@ export async function readJson(ctx: Context): Promise<Record<string, unknown>> {
   return body as Record<string, unknown>;
 }
 
+/** The body's bytes, whatever they are. @throws `body_too_large`, `request_malformed` when it was cut short */
+export async function readRaw(ctx: Context, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of ctx.req) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxBytes) break;
+      chunks.push(chunk as Buffer);
+    }
+  } catch {
+    throw new AppError('request_malformed', { message: 'The body was cut short.' });
+  }
+  if (bytes > maxBytes) {
+    // The rest must not pass for the connection's next request.
+    ctx.set('Connection', 'close');
+    throw new AppError('body_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+  }
+  return Buffer.concat(chunks);
+}
+
 /** `application/json`, in UTF-8 if it says. */
 export function isJsonType(contentType: string): boolean {
   return (

@@ -30,6 +30,8 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
   /** The query, coerced to its schema's types, defaults filled in. */
   query: Query;
   body: Body;
+  /** The body's bytes, on routes with `rawMaxBytes`. */
+  raw: Buffer | undefined;
   requestId: string;
   /** Present on idempotent routes. */
   idempotencyKey: string | undefined;
@@ -85,6 +87,8 @@ export interface Endpoint<Who> {
   params?: TObject;
   query?: TObject;
   body?: TObject;
+  /** Takes the body as it is, of any type and at most so long; the handler finds it in `raw`. */
+  rawMaxBytes?: number;
   /** Needs an Idempotency-Key, and replays (decisions.md "Idempotency"). */
   idempotent?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
 import { type AccessLine, access, type RequestState } from './access.ts';
 import { type Authenticate, authenticateMerchant, authenticateOperator } from './auth.ts';
-import { readJson } from './body.ts';
+import { readJson, readRaw } from './body.ts';
 import { AppError, methodNotAllowed, rateLimited, routeNotFound, serviceUnavailable } from './errors.ts';
 import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
 import type { RateLimiter, RateTerms } from './rate.ts';
@@ -88,6 +88,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     const principal = await identify(ctx, state);
     if (limitRate) await limitRate(ctx, principal as Principal);
     const body = checkBody ? await readJson(ctx) : undefined;
+    const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
     const key = store ? idempotencyKey(ctx) : undefined;
 
     const produce = async (recordWrite: RecordWrite): Promise<Answer> => {
@@ -99,6 +100,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
         params: ctx.params,
         query,
         body,
+        raw,
         requestId: state.requestId,
         idempotencyKey: key,
         recordWrite,

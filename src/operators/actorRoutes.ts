@@ -28,10 +28,11 @@ const machineByPrefix: Readonly<Record<string, string>> = {
   we_: 'endpoint',
   rpl_: 'replay',
   'stl.': 'settlement',
+  'brk.': 'breaker',
 };
 
 const ActorId = Type.Object({
-  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|rpl_|stl\\.)[0-9A-Za-z._-]+$' }),
+  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|rpl_|stl\\.|brk\\.)[0-9A-Za-z._-]+$' }),
 });
 
 /** The machine of an actor's id. */

@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { AppError, type Endpoint, forAnyone } from '../http/http.ts';
+import type { CallbackReply } from './rails.ts';
+
+/** What the route needs from the room: undefined means that the address is wrong. */
+export interface CallbackApi {
+  receive(railName: string, secret: string, body: Buffer): Promise<CallbackReply | undefined>;
+}
+
+const bodyMaxBytes = 16 * 1024;
+
+/** POST /rails/:rail/:secret (rails.md rule 3). A wrong address looks as if there were no such route. */
+export function receiveCallback(callbacks: CallbackApi): Endpoint<undefined> {
+  return forAnyone({
+    operation: {
+      id: 'receiveCallback',
+      summary: 'A rail calls back',
+      description: 'Stored, answered in the rail’s own format, and then the rail is asked.',
+      tag: 'About',
+      answers: { 200: { description: 'Taken.', schema: Type.Object({}, { additionalProperties: true }) } },
+    },
+    params: Type.Object({
+      rail: Type.String({ maxLength: 40 }),
+      secret: Type.String({ maxLength: 200 }),
+    }),
+    rawMaxBytes: bodyMaxBytes,
+    handler: async ({ params, raw }) => {
+      const reply = await callbacks.receive(params.rail, params.secret, raw ?? Buffer.alloc(0));
+      if (!reply) throw new AppError('route_not_found');
+      return { status: reply.status, body: reply.body, headers: { 'Content-Type': reply.contentType } };
+    },
+  });
+}
