@@ -8,6 +8,7 @@ import { SystemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';
+import type { OpenApiDocument } from '../../src/openapi.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type Call, type Reply, call as send } from './call.ts';
 import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
@@ -195,13 +196,18 @@ function caller(baseUrl: string, adminUrl: string, operatorToken: string): TestS
   };
 }
 
-let operatorsContract: CheckResponse | undefined;
-
-/** The check for the operators' routes, whose document is made here: it is not published. */
-const checkOperators: CheckResponse = (...answer) => {
+/** The document of the operators' routes, which is made here because it is not published. */
+export function operatorsDocument(): OpenApiDocument {
   // Routes are only described here, never called: whatever they need may be anything.
   const nothing: object = new Proxy(() => nothing, { get: () => nothing });
-  operatorsContract ??= contractOf(describeRoutes(operatorRoutes(nothing as OperatorDeps)));
+  const document = describeRoutes(operatorRoutes(nothing as OperatorDeps));
+  return { ...document, tags: [...document.tags, { name: 'Operators', description: 'For operators.' }] };
+}
+
+let operatorsContract: CheckResponse | undefined;
+
+const checkOperators: CheckResponse = (...answer) => {
+  operatorsContract ??= contractOf(operatorsDocument());
   operatorsContract(...answer);
 };
 

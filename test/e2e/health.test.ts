@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { startTestService, type TestService, until } from '../support/service.ts';
+
+/** operators.md "Two listeners": /livez, /readyz and /version on both. */
+describe('health', () => {
+  const listeners = ['merchants', 'operators'] as const;
+  let test: TestService;
+
+  before(async () => {
+    test = await startTestService();
+  });
+
+  after(() => test.stop());
+
+  for (const at of listeners) {
+    describe(`on the ${at}’ listener`, () => {
+      it('/livez says that the process runs', async () => {
+        const { status, json } = await test.call('GET', '/livez', { at });
+        expect([status, json]).to.deep.equal([200, { status: 'ok' }]);
+      });
+
+      it('/readyz says that requests can be served, and that the stores answer', async () => {
+        const { status, json } = await test.call('GET', '/readyz', { at });
+        expect(status).to.equal(200);
+        expect(json).to.deep.include({ status: 'ok', mongo: true, redis: true, wrong: [] });
+      });
+
+      it('/readyz says when the sweeper went its last round', async () => {
+        const swept = await until(async () => (await test.call('GET', '/readyz', { at })).json.swept_at);
+        expect(Math.abs(swept - Date.now())).to.be.below(10_000);
+      });
+
+      it('/version says which version runs', async () => {
+        const { status, json } = await test.call('GET', '/version', { at });
+        expect(status).to.equal(200);
+        expect(json.name).to.equal('kusanya');
+        expect(json.version).to.match(/^\d+\.\d+\.\d+/);
+      });
+
+      it('none of them asks for credentials or minds wrong ones', async () => {
+        for (const path of ['/livez', '/readyz', '/version']) {
+          expect((await test.call('GET', path, { at, token: 'wrong' })).status).to.equal(200);
+        }
+      });
+
+      it('other methods are 405, and other paths 404', async () => {
+        const posted = await test.call('POST', '/livez', { at });
+        expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
+        expect((await test.call('GET', '/healthz', { at })).status).to.equal(404);
+      });
+    });
+  }
+
+  it('without Redis the service is degraded, but ready: payments are taken and reads answered', async () => {
+    const { redis } = test.service.wired.queues;
+    const merchant = await test.merchant();
+    redis.disconnect();
+    try {
+      for (const at of listeners) {
+        const { status, json } = await test.call('GET', '/readyz', { at });
+        expect(status).to.equal(200);
+        expect(json).to.deep.include({ status: 'degraded', mongo: true, redis: false });
+        expect(json.wrong).to.have.length(1);
+      }
+      const made = await merchant.create();
+      expect(made.status, made.text).to.equal(202);
+      expect((await merchant.get(`/v1/collections/${made.json.id}`)).status).to.equal(200);
+    } finally {
+      await redis.connect();
+    }
+    await until(async () => (await test.call('GET', '/readyz')).json.status === 'ok');
+    const { json } = await merchant.get('/v1/collections');
+    expect((await merchant.final(json.data[0].id)).status).to.be.oneOf(['succeeded', 'failed']);
+  });
+});
