@@ -47,7 +47,7 @@ export interface ActorRef {
 }
 
 export interface SendOptions {
-  /** Unique to this request, call or timer: a step that carries it is applied at most once. */
+  /** Unique to this request, call or timer: a step that carries it, and leaves a line, is applied at most once. */
   stepId: string;
   cause: Cause;
   /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
