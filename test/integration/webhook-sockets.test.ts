@@ -1,6 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
-import { certificate, closeAll, newPoster, okAnswer, post, timeoutMs } from '../support/posting.ts';
+import {
+  certificate,
+  closeAll,
+  eventually,
+  hurried,
+  newPoster,
+  okAnswer,
+  post,
+  timeoutMs,
+} from '../support/posting.ts';
 import { startHttp, startHttps, startRaw } from '../support/receivers.ts';
 
 describe('webhook sockets', () => {
@@ -40,7 +49,7 @@ describe('webhook sockets', () => {
         reason: 'http_status',
         excerpt: 'x'.repeat(2048),
       });
-      await wait(50);
+      await eventually(() => expect(poster.idleSockets).to.equal(1));
       expect(await post(receiver.url, poster)).to.include({ status: 500, reusedSocket: true });
       expect(receiver.connections).to.equal(1);
     });
@@ -76,10 +85,10 @@ describe('webhook sockets', () => {
 
     it('not past their age, so that an endpoint that moves is followed', async () => {
       const receiver = await startHttp((_request, response) => void response.end());
-      const poster = newPoster({ socketMaxAgeMs: 80 });
+      const poster = newPoster({ socketMaxAgeMs: 400 });
       expect(await post(receiver.url, poster)).to.include({ reusedSocket: false });
       expect(await post(receiver.url, poster)).to.include({ reusedSocket: true });
-      await wait(100);
+      await wait(450);
       // The next use finds it too old to be kept; the one after that dials.
       expect(await post(receiver.url, poster)).to.include({ reusedSocket: true });
       expect(await post(receiver.url, poster)).to.include({ reusedSocket: false });
@@ -144,7 +153,7 @@ describe('webhook sockets', () => {
           if (nth === 0) socket.write(okAnswer);
           else if (second) socket.write(second, () => setTimeout(() => socket.resetAndDestroy(), 20));
         });
-        const poster = newPoster();
+        const poster = newPoster({ timeoutMs: 1_000 });
         await post(receiver.url, poster);
         const reason = second ? 'connection_reset' : 'timeout';
         expect(await post(receiver.url, poster)).to.include({
@@ -162,23 +171,24 @@ describe('webhook sockets', () => {
       const poster = newPoster();
       await post(receiver.url, poster);
       for (const socket of receiver.open) socket.end();
-      await wait(30);
-      expect(poster.idleSockets).to.equal(0);
+      await eventually(() => expect(poster.idleSockets).to.equal(0));
       expect(await post(receiver.url, poster)).to.include({ ok: true, resent: false, reusedSocket: false });
     });
 
     it('a second answer nobody asked for does not become the next attempt’s answer', async () => {
       const smuggled = 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n';
+      const delivered: unknown[] = [];
       const together = await startRaw((socket, _request, nth) => {
         socket.write(nth === 0 ? okAnswer + smuggled : okAnswer);
       });
       const apart = await startRaw((socket, _request, nth) => {
         socket.write(okAnswer);
-        if (nth === 0) setTimeout(() => socket.write(smuggled), 20);
+        if (nth === 0) setTimeout(() => socket.write(smuggled, () => delivered.push(apart)), 20);
       });
       for (const receiver of [together, apart]) {
         const poster = newPoster();
         expect(await post(receiver.url, poster)).to.include({ ok: true, status: 200 });
+        if (receiver === apart) await eventually(() => expect(delivered).to.have.length(1));
         await wait(50);
         expect(await post(receiver.url, poster)).to.include({ ok: true, status: 200 });
       }
@@ -188,22 +198,20 @@ describe('webhook sockets', () => {
   describe('are bounded', () => {
     it('in time: an idle one is closed', async () => {
       const receiver = await startHttp((_request, response) => void response.end());
-      const poster = newPoster({ idleMs: 60 });
+      const poster = newPoster({ idleMs: 300 });
       await post(receiver.url, poster);
       expect(poster.idleSockets).to.equal(1);
-      await wait(150);
-      expect(poster.idleSockets).to.equal(0);
-      expect(receiver.open).to.have.property('size', 0);
+      await eventually(() => expect(poster.idleSockets).to.equal(0));
+      await eventually(() => expect(receiver.open).to.have.property('size', 0));
     });
 
     it('per endpoint, whatever is under way at once', async () => {
       const receiver = await startHttp((_request, response) => void setTimeout(() => response.end(), 40));
       const poster = newPoster({ idleMaxPerEndpoint: 3 });
       await Promise.all(Array.from({ length: 12 }, () => post(receiver.url, poster)));
-      await wait(20);
+      await eventually(() => expect(poster.idleSockets).to.equal(3));
+      await eventually(() => expect(receiver.open).to.have.property('size', 3));
       expect(receiver.connections).to.equal(12);
-      expect(poster.idleSockets).to.equal(3);
-      expect(receiver.open).to.have.property('size', 3);
     });
 
     it('over all endpoints: the longest idle gives way', async () => {
@@ -212,9 +220,8 @@ describe('webhook sockets', () => {
       for (const endpointKey of ['we_1', 'we_2', 'we_3', 'we_4']) {
         await post(receiver.url, poster, { endpointKey });
       }
-      await wait(20);
-      expect(poster.idleSockets).to.equal(2);
-      expect(receiver.open).to.have.property('size', 2);
+      await eventually(() => expect(poster.idleSockets).to.equal(2));
+      await eventually(() => expect(receiver.open).to.have.property('size', 2));
       expect(await post(receiver.url, poster, { endpointKey: 'we_4' })).to.include({ reusedSocket: true });
       expect(await post(receiver.url, poster, { endpointKey: 'we_1' })).to.include({ reusedSocket: false });
     });
@@ -227,15 +234,14 @@ describe('webhook sockets', () => {
       const attempt = post(receiver.url, poster);
       await poster.close();
       expect(await attempt).to.include({ ok: true });
-      await wait(20);
-      expect(receiver.open).to.have.property('size', 0);
+      await eventually(() => expect(receiver.open).to.have.property('size', 0));
       const refused = await post(receiver.url, poster).catch((error: Error) => error.message);
       expect(refused).to.equal('the webhook poster is closed');
     });
 
     it('a receiver that hangs holds it up for its own deadline at most', async () => {
       const receiver = await startRaw(() => {});
-      const poster = newPoster();
+      const poster = newPoster(hurried);
       const attempt = post(receiver.url, poster);
       const begun = performance.now();
       await poster.close();
