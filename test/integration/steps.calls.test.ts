@@ -163,24 +163,27 @@ describe('calls of a step', () => {
     expect(await heard(doc)).deep.equal(['push.done', 'poked']);
   });
 
-  it('keep their answer through an outage of MongoDB, and it is heard once', async () => {
-    let fails = 0;
-    const steady = await openCorridor([caller()]);
-    opened.push(steady);
-    const committerClient = unsteady(steady.client, async (commit) => {
-      if (fails === 2) await commit(); // applied, and nobody hears of it
-      fails -= 1;
-      if (fails >= 1) throw lostAnswer();
-      if (fails === 0) throw new MongoNetworkError('away');
-      await commit();
+  for (const [what, isApplied] of [
+    ['that wrote it before it was gone', true],
+    ['that wrote nothing', false],
+  ] as const) {
+    it(`keep their answer through an outage of MongoDB ${what}: it is heard once`, async () => {
+      await open();
+      const { doc, call } = await waiting('asking');
+      const { committer } = corridor;
+      const commit = committer.commit.bind(committer);
+      let outages = 1;
+      committer.commit = async (writes) => {
+        if (outages === 0) return commit(writes);
+        outages -= 1;
+        if (isApplied) await commit(writes);
+        throw new MongoNetworkError('away');
+      };
+      await make(doc, call.id);
+      expect(outages).equal(0);
+      expect(await heard(doc)).deep.equal(['ask.answered']);
     });
-    const database = steady.db.databaseName;
-    await open({}, {}, { client: steady.client, committerClient, database, patienceMs: 10 });
-    const { doc, call } = await waiting('asking');
-    fails = 2;
-    await make(doc, call.id);
-    expect(await heard(doc)).deep.equal(['ask.answered']);
-  });
+  }
 
   it('that hang give their place free after their patience, and a late answer is told all the same', async () => {
     let go = () => {};
