@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { BreakerContext } from '../../machines/breaker.ts';
 import type { CollectionContext } from '../../machines/collection.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
@@ -44,6 +45,7 @@ export function checked(
   if (model.name === 'delivery') checkDelivery(step);
   if (model.name === 'endpoint') checkEndpoint(step);
   if (model.name === 'settlement') checkSettlement(step);
+  if (model.name === 'breaker') checkBreaker(step);
   return history;
 }
 
@@ -219,4 +221,26 @@ function checkSettlement({ before, move, after, history }: Step): void {
   expect(after.state === 'settled').to.equal(settled > 0);
   if (names(after).includes('settleBucket')) expect(move.event.at).to.be.at.least(context.dueAtMs);
   if (before?.state === 'held') expect(names(after)).to.deep.equal([]);
+}
+
+function checkBreaker({ before, move, after }: Step): void {
+  const context = after.context as unknown as BreakerContext;
+  const from = before?.state ?? 'closed';
+  const isOpening = from === 'closed' && after.state.startsWith('open');
+  const byFailures = isOpening && move.event.type === 'rail.failed';
+  expect(context.openedAt !== null, 'openedAt').to.equal(after.state !== 'closed');
+  expect(alerts(after), 'an alert when it opens by itself').to.deep.equal(
+    byFailures ? ['rail_unreachable'] : [],
+  );
+  expect(names(after).includes('probeRail'), 'half-open asks once').to.equal(
+    after.state === 'halfOpen' && from !== 'halfOpen',
+  );
+  if (after.state === 'closed') expect(context.failures).to.be.below(context.terms.failuresMax);
+  if (from !== 'closed' && after.state === 'closed') {
+    expect(move.event.type, 'closed by a probe or an operator').to.match(
+      /^(probe\.succeeded|operator\.closed)$/,
+    );
+    expect([context.failures, context.probes]).to.deep.equal([0, 0]);
+  }
+  if (after.state === 'open.held') expect(after.timers, 'held open').to.deep.equal([]);
 }

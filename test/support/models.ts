@@ -1,5 +1,13 @@
 import type { AnyStateMachine } from 'xstate';
 import {
+  type BreakerContext,
+  type BreakerEvent,
+  type BreakerInput,
+  breakerCalls,
+  breakerMachine,
+  breakerWrites,
+} from '../../machines/breaker.ts';
+import {
   type CollectionContext,
   type CollectionEvent,
   type CollectionInput,
@@ -306,7 +314,47 @@ const settlementModel: Model = {
   },
 };
 
-export const models: readonly Model[] = [collectionModel, deliveryModel, endpointModel, settlementModel];
+const breakerModel: Model = {
+  name: 'breaker',
+  machine: breakerMachine as unknown as AnyStateMachine,
+  writes: breakerWrites,
+  calls: breakerCalls,
+  variants: [
+    {
+      name: 'opens after three',
+      input: {
+        ...{ at: startMs, failuresMax: 3, windowMs: minuteMs },
+        ...{ openMs: 5 * secondMs, openMaxMs: minuteMs, probeMs: 45 * secondMs },
+      } satisfies BreakerInput,
+    },
+  ],
+  moves: (world) => {
+    const { at, say, fire } = teller<BreakerEvent>(world);
+    const reason = 'because';
+    return [
+      ...fire,
+      say({ type: 'rail.failed' }),
+      say({ type: 'rail.failed', at: at + 2 * minuteMs }, 'rail.failed long after the last'),
+      say({ type: 'rail.answered' }),
+      say({ type: 'probe.succeeded' }),
+      say({ type: 'probe.failed' }),
+      say({ type: 'operator.opened', reason }),
+      say({ type: 'operator.closed', reason }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { failures, probes } = context as unknown as BreakerContext;
+    return { state, failures, probes: Math.min(probes, 5), next: earliestOf(timers)?.id };
+  },
+};
+
+export const models: readonly Model[] = [
+  collectionModel,
+  deliveryModel,
+  endpointModel,
+  settlementModel,
+  breakerModel,
+];
 
 export function modelOf(name: string): Model {
   const model = models.find((each) => each.name === name);
