@@ -2,6 +2,7 @@ import type { Db, Document, Timestamp } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { checkAllCollections, checkCollections } from './captures.ts';
+import { wrongClosings } from './closings.ts';
 import {
   checkCounters,
   checkReserved,
@@ -30,6 +31,8 @@ export type Breach =
   | ({ kind: 'entry.malformed'; entryId: string } & About)
   /** Debits and credits of a whole book differ. */
   | { kind: 'book.unbalanced'; mode: Mode; currency: string; differenceTzs: number }
+  /** A daily closing of an account is not what the entries before it add up to. */
+  | { kind: 'closing.differs'; mode: Mode; account: string; closingTzs: number; linesTzs: number }
   /** A counter is not the sum of its lines. `counter` is `pending.<date>`, `available` or `reserved`. */
   | ({
       kind: 'counter.differs';
@@ -90,6 +93,7 @@ export async function auditAll(db: Db, nowMs: number): Promise<AuditReport> {
   );
   await findings.take(eachMerchant(merchantBooks(db), undefined, (book) => checkReserved(db, book)));
   await findings.take(checkOverdue(db, nowMs));
+  await findings.take(checkClosings(db));
   return findings.report({ untilMs: nowMs - trailingMs, snapshotAt: await currentSnapshot(db) });
 }
 
@@ -269,6 +273,10 @@ async function* checkRecentCollections(
     ids = [];
   }
   if (ids.length > 0) yield* checkCollections(db, { $in: ids }, checked);
+}
+
+async function* checkClosings(db: Db): AsyncGenerator<Breach> {
+  for await (const wrong of wrongClosings(db)) yield { kind: 'closing.differs', ...wrong };
 }
 
 type OverdueBucket = About & { currency: string; stripe: number; date: string; amountTzs: number };

@@ -20,6 +20,7 @@ import {
  */
 
 export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
 export {
   type EntryFilter,
   type EntryPage,
@@ -322,39 +323,4 @@ export async function readCapture(
   const holds = { _id, [`pending.${from.bucket}`]: { $gte: Long.fromNumber(line.credit) } };
   const found = await db.collection<Doc>(balancesSpec.name).findOne(holds, { projection: { _id: 1 } });
   return { entry, from: found ? from : null };
-}
-
-/** Sums per account and over all of one mode's book. Right books differ by zero. */
-export type TrialBalance = {
-  mode: Mode;
-  accounts: { account: string; debitTzs: number; creditTzs: number }[];
-  debitTzs: number;
-  creditTzs: number;
-  differenceTzs: number;
-};
-
-/** The trial balance of a mode, aggregated from every entry of it: a report, not a hot path. */
-export async function trialBalance(db: Db, mode: Mode): Promise<TrialBalance> {
-  const accounts = await db
-    .collection(entriesSpec.name)
-    .aggregate<TrialBalance['accounts'][number]>(
-      [
-        { $match: { mode } },
-        { $unwind: '$lines' },
-        {
-          $group: {
-            _id: '$lines.account',
-            debitTzs: { $sum: '$lines.debit' },
-            creditTzs: { $sum: '$lines.credit' },
-          },
-        },
-        { $sort: { _id: 1 } },
-        { $project: { _id: 0, account: '$_id', debitTzs: 1, creditTzs: 1 } },
-      ],
-      { allowDiskUse: true },
-    )
-    .toArray();
-  const debitTzs = accounts.reduce((sum, account) => sum + account.debitTzs, 0);
-  const creditTzs = accounts.reduce((sum, account) => sum + account.creditTzs, 0);
-  return { mode, accounts, debitTzs, creditTzs, differenceTzs: debitTzs - creditTzs };
 }

@@ -5,6 +5,7 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+import { closingOf } from './closings.ts';
 
 /**
  * The auditor at work: what is new each minute, everything each night. A breach is told once, when it is first
@@ -102,7 +103,8 @@ export class AuditWatch {
     if (this.#full) return;
     const last = await this.#audits.findOne({ _id: 'full' });
     if (last && last.at.getTime() >= lastQuietHourMs(clock.now())) return;
-    this.#full = this.full()
+    this.#full = this.#close()
+      .then(() => this.full())
       .then(
         ({ breaches, checked }) => log.info({ breaches: breaches.length, ...checked }, 'full audit'),
         (error) => log.warn({ error: String(error) }, 'full audit failed; again in a minute'),
@@ -110,6 +112,17 @@ export class AuditWatch {
       .finally(() => {
         this.#full = undefined;
       });
+  }
+
+  /** Closes each mode's book at the midnight before, three hours ago at the least. */
+  async #close(): Promise<void> {
+    const { db, clock, commit, log } = this.#options;
+    for (const mode of ['live', 'test'] as const) {
+      const closing = await closingOf(db, mode, lastQuietHourMs(clock.now()));
+      // Another process may have closed it meanwhile: the audit that follows checks whatever is there.
+      if (closing)
+        await commit([closing]).catch((error) => log.debug({ error: String(error) }, 'not closed'));
+    }
   }
 
   /** Resolves when no full audit is running in this process. */
@@ -199,7 +212,15 @@ function lastQuietHourMs(nowMs: number): number {
 }
 
 /** Amounts go with time; what is wrong, and where, is what makes two findings the same breach. */
-const passing = new Set(['amountTzs', 'feeTzs', 'counterTzs', 'linesTzs', 'reservedTzs', 'holdsTzs']);
+const passing = new Set([
+  'closingTzs',
+  'amountTzs',
+  'feeTzs',
+  'counterTzs',
+  'linesTzs',
+  'reservedTzs',
+  'holdsTzs',
+]);
 const passingAlso = new Set(['differenceTzs', 'status', 'state', 'held', 'open', 'entryIds', 'eventIds']);
 
 function identityOf(breach: Breach): string {
@@ -213,5 +234,6 @@ function identityOf(breach: Breach): string {
 function subjectOf(breach: Breach): string {
   if ('collectionId' in breach) return breach.collectionId;
   if ('entryId' in breach) return breach.entryId;
-  return 'merchantId' in breach ? breach.merchantId : `${breach.mode}:${breach.currency}`;
+  if ('merchantId' in breach) return breach.merchantId;
+  return breach.kind === 'closing.differs' ? breach.account : `${breach.mode}:${breach.currency}`;
 }

@@ -30,7 +30,7 @@ export function showTrialBalance({ db, clock }: LedgerAdminDeps): Endpoint<Opera
       'getTrialBalance',
       'The trial balance of a mode',
       200,
-      'Debits and credits of every account, in whole shillings. Right books differ by zero.',
+      'Debits and credits of every account, merchants’ by kind, in whole shillings. Right books differ by zero.',
     ),
     query: Type.Object({ mode: ModeField }, { additionalProperties: false }),
     handler: async ({ query }) => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Document, Double, Int32, Long } from 'mongodb';
 import {
   balancesSpec,
+  closingOf,
   collectionSucceeded,
   entriesOf,
   entriesSpec,
@@ -114,14 +115,43 @@ describe('journal on MongoDB', () => {
       mode: 'live',
       accounts: [
         { account: 'live:TZS:fee_revenue', debitTzs: 0, creditTzs: 250 },
-        { account: 'live:TZS:merchant_pending:mer_a', debitTzs: 0, creditTzs: 9_750 },
-        { account: 'live:TZS:merchant_reserved:mer_a', debitTzs: 0, creditTzs: 10_000 },
+        { account: 'live:TZS:merchant_pending', debitTzs: 0, creditTzs: 9_750 },
+        { account: 'live:TZS:merchant_reserved', debitTzs: 0, creditTzs: 10_000 },
         { account: 'live:TZS:provider_clearing:MPESA_TZ', debitTzs: 20_000, creditTzs: 0 },
       ],
       debitTzs: 20_000,
       creditTzs: 20_000,
       differenceTzs: 0,
     });
+    await quiet.close();
+  });
+
+  it('the trial balance is the same after any number of daily closings', async () => {
+    const quiet = await openBooks('closings');
+    const close = async (nowMs: number) => {
+      const closing = await closingOf(quiet.db, 'live', nowMs);
+      if (closing) await quiet.written([closing]);
+      return closing !== undefined;
+    };
+    const dayMs = 86_400_000;
+    for (let day = 0; day < 4; day += 1) {
+      const postedAtMs = noonMs + day * dayMs;
+      const [first, second] = [payment({ postedAtMs }), payment({ postedAtMs, merchantId: 'mer_b' })];
+      await quiet.written(post(collectionSucceeded(first, inTomorrow())), post(latePaymentHeld(second)));
+      const before = await trialBalance(quiet.db, 'live');
+      expect(before.debitTzs).to.equal(20_000 * (day + 1));
+      if (day === 2) continue; // a night without a closing
+      expect(await close(postedAtMs + dayMs)).to.equal(true);
+      expect(await close(postedAtMs + dayMs), 'closed once').to.equal(false);
+      expect(await trialBalance(quiet.db, 'live')).to.deep.equal(before);
+    }
+    const closings = quiet.db.collection<{ _id: string; until: Date }>('ledger_closings');
+    const made = await closings.find({}).sort({ _id: 1 }).toArray();
+    expect(made.map(({ _id, until }) => [_id, until.toISOString()])).to.deep.equal([
+      ['live:2026-11-22', '2026-11-21T21:00:00.000Z'],
+      ['live:2026-11-23', '2026-11-22T21:00:00.000Z'],
+      ['live:2026-11-25', '2026-11-24T21:00:00.000Z'],
+    ]);
     await quiet.close();
   });
 
