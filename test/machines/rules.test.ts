@@ -204,4 +204,9 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
     probes: fc.nat({ max: 1_000_000 }),
   }),
   settlement: fc.record({ createdAt: at, dueAtMs: at }),
+  breaker: fc.record({
+    createdAt: at,
+    probes: fc.nat({ max: 1_000_000 }),
+    terms: fc.oneof(fc.constant({}), fc.record({ openMs: odd, openMaxMs: odd, probeMs: odd })),
+  }),
 };
