@@ -1,0 +1,178 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { wakeQueue } from '../../src/actors/handover.ts';
+import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
+import {
+  type Corridor,
+  give,
+  type Machinery,
+  openCorridor,
+  openMachinery,
+  tell,
+} from '../support/corridor.ts';
+import { until } from '../support/service.ts';
+import { lull, sleeper, slept } from '../support/sleeper.ts';
+
+/** A Redis of their own, to be emptied, stopped and frozen: MongoDB is the record, so nothing is lost with it. */
+describe('wake-ups and a Redis that fails', function () {
+  this.timeout(40_000);
+  let dataDir: string;
+  let running: Embedded | undefined;
+  let redisUrl: string;
+  let corridor: Corridor;
+  let machinery: Machinery;
+
+  const start = async () => {
+    running = await startEmbedded({ dataDir, needMongo: false, needRedis: true, say: () => {} });
+    redisUrl = running.redisUrl!;
+  };
+  const stop = async () => {
+    await running?.stop();
+    running = undefined;
+    await until(async () => !machinery?.queues.ready);
+  };
+  const pid = () => running!.children[0]!.pid;
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'kusanya-wakes-'));
+    await start();
+  });
+  beforeEach(async () => {
+    corridor = await openCorridor([sleeper()]);
+    machinery = await openMachinery(corridor, { redisUrl, intervalMs: 100 });
+  });
+  afterEach(async () => {
+    await machinery.close();
+    await corridor.close();
+    if (!running) await start();
+  });
+  after(async () => {
+    await running?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const delayed = () => machinery.queues.queue(wakeQueue).getDelayedCount();
+  const allHave = (times: number, count: number) => async () => (await slept(corridor))[times] === count;
+  const heard = async (doc: { _id: string }) =>
+    (await corridor.stored('sleeper', doc._id)).snapshot.context.heard as string[];
+
+  it('emptied with many timers pending: all are armed again and fire, each once', async () => {
+    const count = 1_000;
+    const docs = await lull(corridor, count, 4_000);
+    await machinery.handover.flush();
+    await machinery.sweeper.sweep();
+    expect(await delayed()).equal(count);
+    await machinery.queues.redis.flushall();
+    expect(await delayed()).equal(0);
+    await machinery.sweeper.sweep();
+    expect(await delayed(), 'at the next round, well before they are due').equal(count);
+    machinery.workers.start();
+    machinery.sweeper.start();
+    expect(await until(allHave(1, count), 20_000)).equal(true);
+    for (const { _id } of docs.slice(0, 50)) expect(await corridor.history(_id)).have.length(2);
+    expect(await corridor.db.collection('steps').countDocuments()).equal(2 * count);
+  });
+
+  it('emptied again while it is being armed: the next round notices', async () => {
+    await lull(corridor, 20, 30_000);
+    await machinery.sweeper.sweep();
+    const { queues } = machinery;
+    const add = queues.add.bind(queues);
+    await queues.redis.flushall();
+    queues.add = async (name, jobs) => {
+      await queues.redis.flushall(); // the mark, and whatever was armed before it
+      await add(name, jobs.slice(0, 1));
+    };
+    await machinery.sweeper.sweep();
+    queues.add = add;
+    expect(await delayed()).below(20);
+    await machinery.sweeper.sweep();
+    expect(await delayed()).equal(20);
+  });
+
+  it('stopped: commits go on, timers fire late, calls are made, and all of it while it stays away', async () => {
+    const docs = await lull(corridor, 30, 300);
+    machinery.workers.start();
+    machinery.sweeper.start();
+    await stop();
+    const begun = performance.now();
+    const more = await lull(corridor, 30, 100);
+    const [asker, pusher] = [await give(corridor, 'sleeper'), await give(corridor, 'sleeper')];
+    await tell(corridor, asker, 'asking');
+    await tell(corridor, pusher, 'pushing');
+    for (const doc of docs.slice(0, 10))
+      expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+    expect(performance.now() - begun, 'nobody waits for Redis').below(4_000);
+    expect(await until(allHave(1, 60), 10_000)).equal(true);
+    corridor.clock.advance(11_000);
+    expect(await until(async () => (await heard(asker)).length > 0)).equal(true);
+    expect(await until(async () => (await heard(pusher)).length > 0)).equal(true);
+    expect([await heard(asker), await heard(pusher)]).deep.equal([['answered'], ['answered']]);
+    expect(machinery.queues.ready).equal(false);
+    expect(machinery.sweeper.report.near).equal(0);
+    for (const { _id } of [...docs, ...more]) {
+      expect((await corridor.history(_id)).filter(({ cause }) => cause.kind === 'timer')).have.length(1);
+    }
+  });
+
+  it('back again: what was kept meanwhile is handed over, and timers come through it as before', async () => {
+    machinery.workers.start();
+    await stop();
+    const asker = await give(corridor, 'sleeper');
+    await tell(corridor, asker, 'asking');
+    await lull(corridor, 5, 2_500);
+    await until(async () => machinery.handover.failures > 0);
+    await start();
+    expect(await until(async () => (await heard(asker)).length > 0), 'the call, without any sweep').equal(
+      true,
+    );
+    expect(await until(allHave(1, 5)), 'the timers, without any sweep').equal(true);
+    const [doc] = await lull(corridor, 1, 200);
+    expect(await until(async () => (await corridor.stored('sleeper', doc!._id)).state === 'awake')).equal(
+      true,
+    );
+  });
+
+  it('frozen: commits go on, and the sweep fires what is late', async () => {
+    await lull(corridor, 5, 200);
+    machinery.sweeper.start();
+    process.kill(pid(), 'SIGSTOP');
+    try {
+      const begun = performance.now();
+      const docs = await lull(corridor, 20, 100);
+      for (const doc of docs.slice(0, 5))
+        expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+      expect(performance.now() - begun).below(3_000);
+      expect(await until(allHave(1, 25), 15_000)).equal(true);
+    } finally {
+      process.kill(pid(), 'SIGCONT');
+    }
+  });
+
+  it('away when a process begins: its queues and workers find it once it comes', async () => {
+    await machinery.close();
+    await stop();
+    machinery = await openMachinery(corridor, { redisUrl, intervalMs: 100 });
+    machinery.workers.start();
+    const [doc] = await lull(corridor, 1, 500);
+    await sleep(300);
+    await start();
+    expect(await until(async () => (await corridor.stored('sleeper', doc!._id)).state === 'awake')).equal(
+      true,
+    );
+  });
+
+  it('away when a process ends: it ends all the same', async () => {
+    machinery.workers.start();
+    machinery.sweeper.start();
+    await lull(corridor, 3, 5_000);
+    await sleep(100);
+    await stop();
+    const begun = performance.now();
+    await machinery.close();
+    expect(performance.now() - begun).below(6_000);
+  });
+});

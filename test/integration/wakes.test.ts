@@ -1,0 +1,358 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { ActorDoc, MachineDefinition } from '../../src/actors/actors.ts';
+import { wakeId, wakeQueue } from '../../src/actors/handover.ts';
+import { MovableClock } from '../../src/clock.ts';
+import {
+  type Corridor,
+  give,
+  type Machinery,
+  openCorridor,
+  openMachinery,
+  tell,
+} from '../support/corridor.ts';
+import { until } from '../support/service.ts';
+import { lull, patienceMs, sleeper, slept } from '../support/sleeper.ts';
+
+/** Wake-ups through real BullMQ and Redis, and the sweep beside them. */
+describe('wake-ups', () => {
+  let corridor: Corridor;
+  let machinery: Machinery;
+  const opened: { close(): Promise<void> }[] = [];
+
+  const open = async (definition: MachineDefinition = sleeper(), options = {}) => {
+    corridor = await openCorridor([definition]);
+    machinery = await openMachinery(corridor, options);
+    opened.push(machinery, corridor);
+  };
+  /** Another process on the same stores. */
+  const openOther = async (definition: MachineDefinition = sleeper(), options = {}) => {
+    const other = await openCorridor([definition], {
+      database: corridor.db.databaseName,
+      clock: corridor.clock,
+    });
+    const ofOther = await openMachinery(other, options);
+    opened.push(ofOther, other);
+    return { other, ofOther };
+  };
+  afterEach(async () => {
+    for (const each of opened.splice(0)) await each.close();
+  });
+
+  const stored = (doc: { _id: string }) => corridor.stored('sleeper', doc._id);
+  const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard as string[];
+  const isAwake = async (doc: { _id: string }) => (await stored(doc)).state === 'awake';
+  const delayed = () => machinery.queues.queue(wakeQueue).getDelayedCount();
+  const waitingCalls = async (type: string) => {
+    const queue = machinery.queues.queue(type);
+    return (await queue.getJobs(['waiting', 'delayed'])).map(({ id }) => id);
+  };
+
+  it('come at their time, not before, one after the other', async () => {
+    await open();
+    machinery.workers.start();
+    const [doc] = await lull(corridor, 1, 120, 3);
+    expect(await until(() => isAwake(doc!))).equal(true);
+    const lines = await corridor.history(doc!._id);
+    expect(lines.map(({ cause }) => cause.kind)).deep.equal(['merchant', 'timer', 'timer', 'timer']);
+    for (let n = 1; n < lines.length; n += 1) {
+      expect(lines[n]!.at.getTime() - lines[n - 1]!.at.getTime()).within(120, 2_000);
+    }
+  });
+
+  it('that come three times are one step', async () => {
+    await open();
+    const [doc] = await lull(corridor, 1, 50);
+    await sleep(60);
+    const data = { machine: 'sleeper', actor: doc!._id };
+    await machinery.queues.add(
+      wakeQueue,
+      ['a', 'b', 'c'].map((id) => ({ id: `${doc!._id}.${id}`, data })),
+    );
+    machinery.workers.start();
+    await until(async () => (await machinery.queues.queue(wakeQueue).count()) === 0);
+    expect(await until(() => isAwake(doc!))).equal(true);
+    expect(await slept(corridor)).deep.equal({ 1: 1 });
+    expect(await corridor.history(doc!._id)).have.length(2);
+  });
+
+  for (const [which, idOf] of [
+    ['the very job of the timer', (doc: ActorDoc) => wakeId(doc._id, doc.timers[0]!.dueAt.getTime())],
+    ['a leftover', (doc: ActorDoc) => `${doc._id}.leftover`],
+  ] as const) {
+    it(`that come too early, since a clock was ahead, fire nothing and come again in time: ${which}`, async () => {
+      await open();
+      const unheard = await openCorridor([sleeper()], { database: corridor.db.databaseName });
+      opened.push(unheard); // a process that died before it handed anything over
+      const [doc] = await lull(unheard, 1, 700);
+      machinery.workers.start();
+      const id = idOf(doc!);
+      await machinery.queues.add(wakeQueue, [{ id, data: { machine: 'sleeper', actor: doc!._id } }]);
+      await until(async () => (await delayed()) === 1);
+      expect(await isAwake(doc!)).equal(false);
+      expect(await until(() => isAwake(doc!), 3_000), 'without any sweep').equal(true);
+      const [, line] = await corridor.history(doc!._id);
+      expect(line!.at.getTime()).least(doc!.timers[0]!.dueAt.getTime());
+    });
+  }
+
+  it('beyond the horizon cost no job; the sweep arms them when they come near', async () => {
+    await open(sleeper(), { horizonMs: 60_000, intervalMs: 5_000 });
+    await lull(corridor, 3, 90_000);
+    await lull(corridor, 2, 30_000);
+    await machinery.handover.flush();
+    expect(await delayed()).equal(2);
+    await machinery.sweeper.sweep();
+    expect(await delayed()).equal(2);
+    corridor.clock.advance(31_000);
+    await machinery.sweeper.sweep();
+    expect(await delayed()).equal(5);
+  });
+
+  it('that are called off within a moment never become jobs', async () => {
+    await open(sleeper(), { holdMs: 300 });
+    const docs = await lull(corridor, 20, 30_000);
+    const early = docs.map((doc) =>
+      corridor.actors.send(
+        { machine: 'sleeper', id: doc._id },
+        { type: doc.timers[0]!.event, at: corridor.clock.now() },
+        {
+          stepId: `early.${doc._id}`,
+          cause: { kind: 'operator', id: 'test' },
+          fires: { id: doc.timers[0]!.id, armedSeq: doc.timers[0]!.armedSeq },
+        },
+      ),
+    );
+    await Promise.all(early);
+    await machinery.handover.flush();
+    expect(await delayed()).equal(0);
+  });
+
+  describe('that never come', () => {
+    it('are found by the sweep once they are late by two rounds, wherever they were lost', async () => {
+      await open(sleeper(), { intervalMs: 50 });
+      await lull(corridor, 40, 10);
+      await machinery.handover.flush();
+      await machinery.queues.queue(wakeQueue).obliterate({ force: true });
+      corridor.clock.advance(200);
+      await machinery.sweeper.sweep();
+      expect(await slept(corridor)).deep.equal({ 1: 40 });
+      expect(machinery.sweeper.report).deep.include({ late: 40, leader: true });
+    });
+
+    it('are found at the price of what is due, not of what is stored', async () => {
+      await open();
+      const { _id, ...rest } = await give(corridor, 'sleeper');
+      const resting = Array.from({ length: 2_000 }, (_, n) => ({ _id: `sleeper_resting${n}`, ...rest }));
+      await corridor.db.collection<ActorDoc>('sleepers').insertMany(resting as ActorDoc[]);
+      await lull(corridor, 5, 10);
+      corridor.clock.advance(1_000);
+      const scanned = async () => {
+        const { metrics } = await corridor.db.admin().command({ serverStatus: 1, metrics: 1 });
+        return Number(metrics.queryExecutor.scannedObjects);
+      };
+      const before = await scanned();
+      await machinery.sweeper.sweep();
+      expect((await scanned()) - before).below(200);
+      expect(await slept(corridor)).deep.equal({ 0: 2_001, 1: 5 });
+    });
+  });
+
+  describe('for calls', () => {
+    it('that Redis lost are made again by the sweep, after their patience, and once', async () => {
+      const runs: string[] = [];
+      await open(
+        sleeper(async ({ call }) => {
+          runs.push(call.id);
+          return { event: { type: 'answered' } };
+        }),
+      );
+      const { _id } = await give(corridor, 'sleeper');
+      const { doc } = await tell(corridor, { _id }, 'asking');
+      await machinery.handover.flush();
+      await machinery.queues.queue('ask').obliterate({ force: true });
+      corridor.clock.advance(patienceMs - 1_000);
+      await machinery.sweeper.sweep();
+      expect(await waitingCalls('ask'), 'in view again, so it is handed over').deep.equal([doc.calls[0]!.id]);
+      await machinery.queues.queue('ask').obliterate({ force: true });
+      corridor.clock.advance(1_200);
+      await machinery.sweeper.sweep();
+      await machinery.sweeper.sweep();
+      machinery.workers.start();
+      expect(await until(async () => (await heard(doc)).length > 0)).equal(true);
+      await machinery.sweeper.sweep();
+      expect(runs).deep.equal([doc.calls[0]!.id]);
+      expect(await stored(doc)).deep.include({ calls: [], dueAt: null });
+    });
+
+    it('claimed by a worker that died are not made again, and are lost after their patience', async () => {
+      let runs = 0;
+      await open(
+        sleeper(async () => {
+          runs += 1;
+          return { event: { type: 'answered' } };
+        }),
+      );
+      const { _id } = await give(corridor, 'sleeper');
+      const { doc } = await tell(corridor, { _id }, 'pushing');
+      expect(await corridor.actors.claim({ machine: 'sleeper', id: _id }, doc.calls[0]!.id)).equal(true);
+      machinery.workers.start(); // the job is still in Redis: now it comes
+      await machinery.handover.flush();
+      await until(async () => (await machinery.queues.queue('push').count()) === 0);
+      corridor.clock.advance(patienceMs - 500);
+      await machinery.sweeper.sweep();
+      expect(await heard(doc)).deep.equal([]);
+      corridor.clock.advance(1_000);
+      await machinery.sweeper.sweep();
+      await machinery.sweeper.sweep();
+      expect(await heard(doc)).deep.equal(['lost']);
+      expect(runs).equal(0);
+    });
+
+    it('that nobody has claimed are looked for within seconds', async () => {
+      await open();
+      const { _id } = await give(corridor, 'sleeper');
+      await tell(corridor, { _id }, 'pushing');
+      await machinery.handover.flush();
+      await machinery.queues.queue('push').obliterate({ force: true });
+      corridor.clock.advance(5_200);
+      machinery.workers.start();
+      await machinery.sweeper.sweep();
+      expect(await until(async () => (await heard({ _id })).length > 0)).equal(true);
+      expect(await heard({ _id })).deep.equal(['answered']);
+    });
+  });
+
+  describe('of documents that this process cannot take', () => {
+    it('stop no sweep: one that is not whole is set aside, the others fire', async () => {
+      await open();
+      const docs = await lull(corridor, 12, 10);
+      const near = await lull(corridor, 2, 5_000);
+      const sleepers = corridor.db.collection<ActorDoc>('sleepers');
+      await sleepers.updateOne({ _id: docs[0]!._id }, { $unset: { calls: '' } });
+      await sleepers.updateOne(
+        { _id: docs[1]!._id },
+        { $set: { 'snapshot.value': 'nowhere' }, $inc: { seq: 1 } },
+      );
+      await sleepers.updateOne({ _id: near[0]!._id }, { $set: { 'timers.0.dueAt': 'soon' as never } });
+      corridor.clock.advance(200);
+      await machinery.sweeper.sweep();
+      expect(await slept(corridor)).deep.equal({ 0: 4, 1: 10 });
+      const aside = await sleepers.find({ 'quarantined.at': { $type: 'date' } }).toArray();
+      expect(aside.map(({ _id }) => _id)).members([docs[0]!._id, docs[1]!._id, near[0]!._id]);
+      await machinery.sweeper.sweep();
+      expect(machinery.sweeper.report.late).equal(0);
+    });
+
+    it('of newer code wait for a newer worker, which gets them', async () => {
+      await open();
+      const [doc] = await lull(corridor, 1, 10);
+      const sleepers = corridor.db.collection<ActorDoc>('sleepers');
+      await sleepers.updateOne({ _id: doc!._id }, { $set: { machineVersion: 2, seq: 2 } });
+      machinery.workers.start();
+      await machinery.handover.flush();
+      expect(await until(async () => (await delayed()) === 1), 'the job is put back').equal(true);
+      corridor.clock.advance(500);
+      await machinery.sweeper.sweep();
+      expect((await stored(doc!)).seq, 'it is left as it is').equal(2);
+      const { machine } = sleeper();
+      const second = sleeper(undefined, { machine: Object.assign(Object.create(machine), { version: '2' }) });
+      const { ofOther } = await openOther(second);
+      ofOther.workers.start();
+      expect(await until(() => isAwake(doc!), 8_000)).equal(true);
+    });
+  });
+
+  describe('swept by two processes', () => {
+    it('are swept by one that leads; when it stops the other takes over at once', async () => {
+      await open(sleeper(), { owner: 'first' });
+      const { ofOther } = await openOther(sleeper(), { owner: 'second' });
+      const rounds = async () => {
+        await machinery.sweeper.sweep();
+        await ofOther.sweeper.sweep();
+        return [machinery.sweeper.report.leader, ofOther.sweeper.report.leader];
+      };
+      expect(await rounds()).deep.equal([true, false]);
+      expect(await rounds()).deep.equal([true, false]);
+      await machinery.sweeper.stop();
+      await lull(corridor, 3, 10);
+      corridor.clock.advance(500);
+      await ofOther.sweeper.sweep();
+      expect(ofOther.sweeper.report).deep.include({ leader: true, late: 3 });
+      expect(await slept(corridor)).deep.equal({ 1: 3 });
+    });
+
+    it('are swept by the other when the leader dies, once its lease is over', async () => {
+      await open(sleeper(), { owner: 'first', leaseMs: 60_000 });
+      const { ofOther } = await openOther(sleeper(), { owner: 'second' });
+      await machinery.sweeper.sweep();
+      corridor.clock.advance(59_000);
+      await ofOther.sweeper.sweep();
+      expect(ofOther.sweeper.report.leader).equal(false);
+      corridor.clock.advance(1_500);
+      await ofOther.sweeper.sweep();
+      expect(ofOther.sweeper.report.leader).equal(true);
+      await machinery.sweeper.sweep();
+      expect(machinery.sweeper.report.leader, 'the dead one, back again').equal(false);
+    });
+
+    it('keep the other leases of a process that stops sweeping', async () => {
+      await open(sleeper(), { owner: 'first' });
+      const { ofOther } = await openOther(sleeper(), { owner: 'second' });
+      await machinery.lease.hold('slot.1');
+      await machinery.sweeper.sweep();
+      await machinery.sweeper.stop();
+      expect(await ofOther.lease.hold('slot.1')).equal(false);
+      expect(await ofOther.lease.hold('sweeper')).equal(true);
+      await machinery.lease.release();
+      expect(await ofOther.lease.hold('slot.1')).equal(true);
+    });
+  });
+
+  describe('and chores', () => {
+    it('go on side by side: one that fails or hangs holds up no round and is not begun twice', async () => {
+      let go = () => {};
+      const hold = new Promise<void>((resolve) => (go = resolve));
+      const ran = { slow: 0, broken: 0, rare: 0 };
+      const chore = (name: keyof typeof ran, everyMs: number, run: () => Promise<void>) => ({
+        name,
+        everyMs,
+        run: () => {
+          ran[name] += 1;
+          return run();
+        },
+      });
+      await open(sleeper(), {
+        intervalMs: 20,
+        chores: [
+          chore('slow', 0, () => hold),
+          chore('broken', 0, () => Promise.reject(new Error('always'))),
+          chore('rare', 60_000, async () => {}),
+        ],
+      });
+      await lull(corridor, 1, 10);
+      machinery.sweeper.start();
+      expect(await until(async () => ran.broken >= 5)).equal(true);
+      expect(await until(async () => (await slept(corridor))[1] === 1)).equal(true);
+      expect(ran).deep.include({ slow: 1, rare: 1 });
+      corridor.clock.advance(60_000);
+      expect(await until(async () => ran.rare === 2)).equal(true);
+      go();
+    });
+  });
+
+  it('are judged by the clock that knows MongoDB’s time: a process that is behind fires nothing early', async () => {
+    await open();
+    const behind = new MovableClock();
+    behind.advance(-60_000);
+    const other = await openCorridor([sleeper()], { database: corridor.db.databaseName, clock: behind });
+    const ofOther = await openMachinery(other);
+    opened.push(ofOther, other);
+    const [doc] = await lull(corridor, 1, 10);
+    await sleep(30);
+    await ofOther.workers.wake('sleeper', doc!._id);
+    expect(await isAwake(doc!)).equal(false);
+    await machinery.workers.wake('sleeper', doc!._id);
+    expect(await isAwake(doc!)).equal(true);
+  });
+});
