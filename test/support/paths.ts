@@ -44,8 +44,10 @@ export interface Survey {
   edges: Edge[];
   /** Keys of all transitions that some edge takes. */
   walked: ReadonlySet<string>;
-  /** The fewest shortest paths that together hold every kind of step: every combination of transitions. */
+  /** Few shortest paths that together hold every kind of step: every combination of transitions in every state. */
   paths: Path[];
+  /** Fewer, that together still take every transition. */
+  cover: Path[];
 }
 
 const surveys = new Map<string, Survey>();
@@ -87,22 +89,24 @@ function walk(model: Model): Survey {
     }
   }
   const walked = new Set(edges.flatMap(({ after }) => after.taken));
-  return { model, chart, worlds, edges, walked, paths: fewest(chart, edges) };
+  const paths = few(chart, edges, (before, after) => [
+    [before.state, ...after.taken, after.state].join(' > '),
+  ]);
+  const cover = few(chart, edges, (_, after) => after.taken);
+  return { model, chart, worlds, edges, walked, paths, cover };
 }
 
-/** What kind of step it is: from where to where, by which transitions. */
-function kindOf(before: World, after: World): string {
-  return [before.state, ...after.taken, after.state].join(' > ');
-}
+type KindsOf = (before: World, after: World) => readonly string[];
 
 /** Long paths first, since they hold many kinds of step on their way; a path with nothing new is left out. */
-function fewest(chart: Chart, edges: readonly Edge[]): Path[] {
+function few(chart: Chart, edges: readonly Edge[], kindsOf: KindsOf): Path[] {
   const shortest = new Map<string, Edge>();
   for (const edge of edges) {
     if (edge.after.taken.length === 0) continue;
-    const kind = kindOf(edge.before, edge.after);
-    const known = shortest.get(kind);
-    if (!known || edge.path.length < known.path.length) shortest.set(kind, edge);
+    for (const kind of kindsOf(edge.before, edge.after)) {
+      const known = shortest.get(kind);
+      if (!known || edge.path.length < known.path.length) shortest.set(kind, edge);
+    }
   }
   const held = new Set<string>();
   const paths: Path[] = [];
@@ -113,7 +117,7 @@ function fewest(chart: Chart, edges: readonly Edge[]): Path[] {
     let world = chart.begin(variant.input);
     for (const { event, fires } of moves) {
       const next = chart.step(world, event, fires);
-      held.add(kindOf(world, next));
+      for (const each of kindsOf(world, next)) held.add(each);
       world = next;
     }
   }

@@ -1,0 +1,182 @@
+import type { Db, MongoClient } from 'mongodb';
+import {
+  type ActorDoc,
+  Actors,
+  ActorWorkers,
+  actorIndexes,
+  type CallAnswer,
+  type CallView,
+  Committer,
+  CommitUnknown,
+  type Handover,
+  type MachineDefinition,
+  type StepLine,
+  stepsSpec,
+  type WriteEffect,
+} from '../../src/actors/actors.ts';
+import { alertsSpec } from '../../src/alerts.ts';
+import type { MovableClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import { connectMongo, type Doc, prepareDatabase, type Write } from '../../src/mongo.ts';
+import type { Queues } from '../../src/queue.ts';
+import { Chart } from './charts.ts';
+import type { Model } from './models.ts';
+import { freshDatabase, stores } from './stores.ts';
+
+/**
+ * The charts in the real corridor, on real MongoDB, with effects that only record. Any number of processes can be
+ * made over one database; what a call answers is the test's to say.
+ */
+
+/** Where recorded writes go, in the commit of their step. */
+const journal = 'journal';
+
+interface Recorded extends Doc {
+  actor: string;
+  seq: number;
+  type: string;
+  params: Record<string, unknown>;
+}
+
+/** What a call does when it is made; set per process. */
+export type Answering = (view: CallView) => Promise<CallAnswer>;
+
+export interface Process {
+  actors: Actors;
+  workers: ActorWorkers;
+}
+
+export interface RigOptions {
+  /** Commits are applied, and then nobody hears that they were. */
+  losesAcknowledgements?: boolean;
+}
+
+/** A commit that succeeds, but whose sender only learns that the outcome is unknown. */
+class ForgetfulCommitter extends Committer {
+  override async commit(writes: Write[]) {
+    const outcome = await super.commit(writes);
+    const isBirth = writes[0]?.op === 'insert';
+    if (outcome.ok && !isBirth) throw new CommitUnknown('the line was cut');
+    return outcome;
+  }
+}
+
+export class Rig {
+  readonly db: Db;
+  readonly chart: Chart;
+  readonly model: Model;
+  readonly log = createLog('silent');
+  readonly #client: MongoClient;
+  readonly #committer: Committer;
+  readonly #losesAcknowledgements: boolean;
+  #made = 0;
+
+  private constructor(model: Model, client: MongoClient, db: Db, options: RigOptions) {
+    this.model = model;
+    this.chart = new Chart(model.machine);
+    this.db = db;
+    this.#client = client;
+    this.#losesAcknowledgements = options.losesAcknowledgements ?? false;
+    const Kind = this.#losesAcknowledgements ? ForgetfulCommitter : Committer;
+    this.#committer = new Kind({ client, db, log: this.log });
+  }
+
+  static async open(model: Model, options: RigOptions = {}): Promise<Rig> {
+    const { mongodbUri } = await stores();
+    const client = await connectMongo(mongodbUri);
+    const db = client.db(freshDatabase(`charts_${model.name}`));
+    const actors = { name: pluralOf(model), indexes: actorIndexes };
+    await prepareDatabase(db, [actors, stepsSpec, alertsSpec, { name: journal }]);
+    return new Rig(model, client, db, options);
+  }
+
+  async close(): Promise<void> {
+    await this.#committer.drain();
+    await this.#client.close();
+  }
+
+  /** The id of a new actor. */
+  newId(): string {
+    this.#made += 1;
+    return `${this.model.name}_${this.#made}`;
+  }
+
+  /** A process of its own: nothing in its memory but what it reads. */
+  process(clock: MovableClock, answering: Answering): Process {
+    const { db, log } = this;
+    const definitions = [this.#definition(answering)];
+    const actors = new Actors({ db, clock, log, committer: this.#committer, definitions });
+    // Nobody is woken here but by the test.
+    const handover = { call: () => {}, wake: () => {}, remind: () => {} } as unknown as Handover;
+    const queues = { ready: false } as unknown as Queues;
+    return { actors, workers: new ActorWorkers({ actors, queues, handover, clock, log }) };
+  }
+
+  stored(id: string): Promise<ActorDoc | null> {
+    return this.db.collection<ActorDoc>(pluralOf(this.model)).findOne({ _id: id });
+  }
+
+  history(id: string): Promise<StepLine[]> {
+    return this.db
+      .collection<StepLine>(stepsSpec.name)
+      .find({ _id: within(id) })
+      .sort({ _id: 1 })
+      .toArray();
+  }
+
+  /** The writes that were committed for an actor, in their order. */
+  async written(id: string): Promise<string[]> {
+    const found = await this.db
+      .collection<Recorded>(journal)
+      .find({ _id: within(id) })
+      .sort({ _id: 1 })
+      .toArray();
+    return found.map(({ type }) => type);
+  }
+
+  #definition(answering: Answering): MachineDefinition {
+    const { name, machine, writes, calls } = this.model;
+    const record =
+      (type: string): WriteEffect =>
+      ({ doc }, params) => {
+        const at = `${String(doc.seq).padStart(8, '0')}.${writes.indexOf(type)}`;
+        const entry: Recorded = { _id: `${doc._id}/${at}`, actor: doc._id, seq: doc.seq, type, params };
+        return [{ op: 'insert', into: journal, doc: entry, onDuplicate: 'refuse' }];
+      };
+    const isOnce = (type: string) => type === 'pushPrompt' && !this.#losesAcknowledgements;
+    return {
+      name,
+      plural: pluralOf(this.model),
+      machine,
+      writes: Object.fromEntries(writes.map((type) => [type, record(type)])),
+      calls: Object.fromEntries(
+        calls.map((type) => [
+          type,
+          {
+            run: answering,
+            concurrency: 1,
+            patienceMs,
+            factual: name === 'collection',
+            ...(type === 'askRail' ? { notBefore: (context) => context.askedAt as number } : {}),
+            ...(isOnce(type)
+              ? { atMostOnce: { lost: (_call, at) => ({ type: 'push.unknown', at, askedAt: at }) } }
+              : {}),
+          } satisfies MachineDefinition['calls'][string],
+        ]),
+      ),
+      migrations: {},
+    };
+  }
+}
+
+/** After this long an unanswered call is overdue. */
+export const patienceMs = 150_000;
+
+/** Ids of what is kept for an actor: `<actor>/…`. */
+function within(actor: string): { $gt: string; $lt: string } {
+  return { $gt: `${actor}/`, $lt: `${actor}0` };
+}
+
+function pluralOf({ name }: Model): string {
+  return name === 'delivery' ? 'deliveries' : `${name}s`;
+}
