@@ -1,0 +1,93 @@
+import { createHmac } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { renderSettingsTable } from '../../src/settings.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const pages = ['README.md', 'CONTRIBUTING.md', 'docs/ARCHITECTURE.md', 'docs/OPERATING.md', 'docs/API.md'];
+
+interface Vector {
+  name: string;
+  secret: string;
+  body_base64: string;
+  header: string | null;
+  now_seconds: number;
+  tolerance_seconds?: number;
+  verdict: 'accept' | 'refuse';
+}
+
+describe('the documents', () => {
+  it('name files that are there', () => {
+    for (const page of pages) {
+      for (const [, path] of read(page).matchAll(
+        /`((?:src|machines|test|docs|simulator|bench)\/[\w./-]+)`/g,
+      )) {
+        expect(existsSync(new URL(path!, root)), `${page} names ${path}`).to.equal(true);
+      }
+    }
+  });
+
+  it('link to pages and sections that are there', () => {
+    for (const page of pages) {
+      for (const [, target] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+        const [path, section] = target!.split('#');
+        const linked = new URL(path === '' ? page.split('/').at(-1)! : path!, new URL(page, root));
+        expect(existsSync(linked), `${page} links to ${target}`).to.equal(true);
+        if (section)
+          expect(sectionsOf(readFileSync(linked, 'utf8')), `${page}: ${target}`).to.include(section);
+      }
+    }
+  });
+
+  it('list every setting as src/settings.ts has it', () => {
+    expect(read('docs/OPERATING.md')).to.include(renderSettingsTable());
+  });
+
+  it('keep the README short', () => {
+    expect(read('README.md').split('\n').length).to.be.at.most(150);
+  });
+
+  it('name no machine of ours', () => {
+    for (const page of pages) expect(read(page), page).not.to.match(/\/(?:work|home|root|tmp)\/|registry\.\w/);
+  });
+
+  it('show merchants a verification that holds against every signature of the vectors', () => {
+    const [, sample] = /```js\n([\s\S]*?)```/.exec(read('docs/API.md')) ?? [];
+    const isGenuine = run(sample!);
+    const { verify } = JSON.parse(read('test/unit/signature.vectors.json')) as { verify: Vector[] };
+    // The sample allows the contract's 300 seconds and no others.
+    for (const vector of verify.filter(({ tolerance_seconds: seconds }) => (seconds ?? 300) === 300)) {
+      const body = Buffer.from(vector.body_base64, 'base64');
+      const isTaken = isGenuine(body, vector.header, vector.secret, vector.now_seconds);
+      expect(isTaken, vector.name).to.equal(vector.verdict === 'accept');
+    }
+  });
+
+  it('show a verification that takes what is signed now', () => {
+    const [, sample] = /```js\n([\s\S]*?)```/.exec(read('docs/API.md')) ?? [];
+    const t = Math.floor(Date.now() / 1000);
+    const code = createHmac('sha256', 'whsec_a').update(`${t}.{}`).digest('hex');
+    expect(run(sample!)('{}', `t=${t},v1=${code}`, 'whsec_a')).to.equal(true);
+  });
+});
+
+type IsGenuine = (body: Buffer | string, header: string | null, secret: string, now?: number) => boolean;
+
+/** The sample as a function: its import is given, its export is taken. */
+function run(sample: string): IsGenuine {
+  const body = sample.replace(/^import .*$/m, '').replace('export function', 'return function');
+  const crypto = process.getBuiltinModule('node:crypto');
+  return new Function('createHmac', 'timingSafeEqual', body)(crypto.createHmac, crypto.timingSafeEqual);
+}
+
+/** Headings as GitHub makes links of them. */
+function sectionsOf(page: string): string[] {
+  const headings = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
