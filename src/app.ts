@@ -54,16 +54,8 @@ import {
   type FeePlanAdminDeps,
   listFeePlans,
   showFeePlan,
-} from './operators/moneyFeePlans.ts';
+} from './operators/feeRoutes.ts';
 import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
-import {
-  commandSettlement,
-  listSettlements as listAllSettlements,
-  runSettlement,
-  type SettlementAdminDeps,
-  showSettlement as showAnySettlement,
-} from './operators/moneySettlements.ts';
-import { downloadStatement, type StatementAdminDeps } from './operators/moneyStatement.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
 import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
 import {
@@ -77,6 +69,14 @@ import {
   rotateApiKey,
   showMerchant,
 } from './operators/routes.ts';
+import {
+  commandSettlement,
+  listSettlements as listAllSettlements,
+  runSettlement,
+  type SettlementAdminDeps,
+  showSettlement as showAnySettlement,
+} from './operators/settlementRoutes.ts';
+import { downloadStatement, type StatementAdminDeps } from './operators/statementRoutes.ts';
 import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {
   listSettled,
