@@ -53,11 +53,14 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Files of src that know all rooms. Every other file beside them is a tool, which knows none. */
 const frame = ['main.ts', 'service.ts', 'wiring.ts', 'app.ts', 'openapi.ts'];
 
+/** `routes.ts`, or `endpointRoutes.ts` where a room has several. */
+const routesFile = /^(routes|[a-z][A-Za-z]*Routes)\.ts$/;
+
 /** Inner files of rooms that some files of the frame may import too. */
 const sideDoors: Readonly<Record<string, RegExp>> = {
   'src/wiring.ts': /^effects\.ts$/,
   'src/service.ts': /^effects\.ts$/,
-  'src/app.ts': /^(r|[a-z]+R)outes\.ts$/,
+  'src/app.ts': routesFile,
 };
 
 /** Files that read the local clock, and why it may not be the service's. */
@@ -105,7 +108,7 @@ describe('the house', () => {
           return [`${path}:${line}: imports ${target}; nothing but the frame may`];
         if (to === undefined || to === from || isOfFrame(path)) return [];
         if (from === undefined) return [`${path}:${line}: is a tool and must import no room, not ${target}`];
-        const isWeb = to === 'http' && /^(r|[a-z]+R)outes\.ts$|^schema\.ts$/.test(basename(path));
+        const isWeb = to === 'http' && (routesFile.test(basename(path)) || basename(path) === 'schema.ts');
         if (isWeb || mayImport[from]?.includes(to)) return [];
         const allowed = [...(mayImport[from] ?? []), 'machines', 'tools'].join(', ');
         return [`${path}:${line}: ${from} must not import ${to}; it may import ${allowed}`];
@@ -149,7 +152,7 @@ describe('the house', () => {
     for (const { path, imports } of ofSrc) {
       const from = roomOf(path);
       // Routes stand above all rooms: app.ts alone imports them.
-      if (from === undefined || /(^r|R)outes\.ts$/.test(basename(path))) continue;
+      if (from === undefined || routesFile.test(basename(path))) continue;
       for (const { line, target } of imports) {
         const to = roomOf(target);
         if (to === undefined || to === from) continue;
