@@ -1,6 +1,8 @@
 import process from 'node:process';
 import type { LoadPlan, LoadResult } from './load.ts';
 import { Stage } from './stage.ts';
+import { stripes } from './stripes.ts';
+import { waiting } from './waiting.ts';
 
 /**
  * Measures in one run what counts, beside the straightforward way and the floor, and prints ratios: absolute
@@ -202,7 +204,11 @@ async function register(adminUrl: string, merchantId: string, url: string): Prom
   if (response.status !== 201) throw new Error(await response.text());
 }
 
-const parts: Record<string, (stage: Stage) => Promise<void>> = { creates, lifecycles, deliveries, isolation };
+const parts: Record<string, (stage: Stage) => Promise<void>> = {
+  ...{ creates, lifecycles, deliveries, isolation },
+  waiting: (of) => waiting(of, print),
+  stripes: (of) => stripes(of, print),
+};
 const wanted = process.argv.slice(2).filter((name) => name in parts);
 const stage = await Stage.open();
 try {
