@@ -11,6 +11,8 @@ export const measures = {
   padding: 11,
   columnGap: 26,
   startRadius: 5,
+  /** Between a line and the words in it. */
+  labelGap: 4,
   anyState: { width: 74, height: 20 },
 } as const;
 
@@ -94,7 +96,7 @@ function insideOf(
     ...children.map(({ box: { path: id }, width, height }) => ({ id, width, height })),
     ...words.map((lines, index) => ({
       id: labelId(index),
-      width: widthOf(lines),
+      width: widthOf(lines) + 2 * measures.labelGap,
       height: lines.length * lineHeight + 2,
     })),
   ];
@@ -110,7 +112,13 @@ function insideOf(
       { from: '', to: box.initial!, runs: first!, words: [], notes: [] },
       ...box.arrows.map(({ from, to, notes }, index) => {
         const { x, y } = at(labelId(index));
-        return { from, to, runs: others[index]!, words: stack(words[index]!, x, y), notes };
+        return {
+          from,
+          to,
+          runs: others[index]!,
+          words: stack(words[index]!, x + measures.labelGap, y),
+          notes,
+        };
       }),
     ],
     start: { x: start.x + measures.startRadius, y: start.y + measures.startRadius },
