@@ -37,7 +37,7 @@ export interface Arrangement {
 /** Points of a line: straight where it runs along the main direction, a swing where it changes lanes. */
 export type Run = Point[];
 
-const gaps = { nodesep: 22, ranksep: 30, edgesep: 14 };
+const gaps = { nodesep: 16, ranksep: 30, edgesep: 14 };
 /** Lines are straight for so long before and after a box. */
 const stub = 5;
 /** Lines of one box keep this far apart, and from its corners. */
