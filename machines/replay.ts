@@ -84,6 +84,10 @@ export const replayMachine = setup({
       },
     },
     done: { id: 'done' },
-    canceled: {},
+    canceled: {
+      id: 'canceled',
+      // The page that was under way still counts.
+      on: { 'page.replayed': { actions: 'countPage' } },
+    },
   },
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { models } from '../support/every-chart.ts';
 import { checked } from '../support/invariants.ts';
-import { type Model, type Move, models } from '../support/models.ts';
+import type { Model, Move } from '../support/moves.ts';
 import { type Path, survey, titleOf } from '../support/paths.ts';
 import { patienceMs, Rig, type RigOptions } from '../support/rig.ts';
 import { Run } from '../support/run.ts';

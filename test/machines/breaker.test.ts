@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type BreakerContext, type BreakerEvent, breakerMachine } from '../../machines/breaker.ts';
 import { healthOf, type RailOperation } from '../../src/rails/rails.ts';
 import { Drive } from '../support/drive.ts';
-import { startMs, type Untimed } from '../support/models.ts';
+import { startMs, type Untimed } from '../support/moves.ts';
 
 type Told = Untimed<BreakerEvent>;
 

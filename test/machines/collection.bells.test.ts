@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createdStates, endedStates, type Told } from '../support/collection.ts';
-import { startMs } from '../support/models.ts';
+import { startMs } from '../support/moves.ts';
 
 const second = 1_000;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Collection, ended, endedStates, type Told } from '../support/collection.ts';
-import { hourMs, startMs } from '../support/models.ts';
+import { hourMs, startMs } from '../support/moves.ts';
 
 const second = 1_000;
 const minute = 60 * second;

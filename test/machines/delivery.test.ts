@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type DeliveryContext, type DeliveryEvent, deliveryMachine } from '../../machines/delivery.ts';
 import { Drive } from '../support/drive.ts';
-import { hourMs, startMs, type Untimed } from '../support/models.ts';
+import { hourMs, startMs, type Untimed } from '../support/moves.ts';
 
 const second = 1_000;
 const minute = 60 * second;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type EndpointContext, type EndpointEvent, endpointMachine } from '../../machines/endpoint.ts';
 import { Drive } from '../support/drive.ts';
-import { hourMs, startMs, type Untimed } from '../support/models.ts';
+import { hourMs, startMs, type Untimed } from '../support/moves.ts';
 
 const minute = 60_000;
 const deadline = 72 * hourMs;

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { models } from '../support/every-chart.ts';
 import { checked, type History } from '../support/invariants.ts';
-import { type Move, models } from '../support/models.ts';
+import type { Move } from '../support/moves.ts';
 import { type Path, type Survey, survey, titleOf } from '../support/paths.ts';
 
 /** Every step of every chart, generated from the charts themselves (charts.md, "Testing them"). */

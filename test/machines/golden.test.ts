@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { expect } from 'chai';
 import type { AnyStateNode, StateValue } from 'xstate';
 import type { World } from '../support/charts.ts';
-import { type Model, models } from '../support/models.ts';
+import { models } from '../support/every-chart.ts';
+import type { Model } from '../support/moves.ts';
 import { type Survey, survey } from '../support/paths.ts';
 
 /**

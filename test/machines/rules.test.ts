@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AnyStateNode } from 'xstate';
 import { Chart } from '../support/charts.ts';
-import { type Model, models } from '../support/models.ts';
+import { models } from '../support/every-chart.ts';
+import type { Model } from '../support/moves.ts';
 import { survey } from '../support/paths.ts';
 
 /** The rules for all charts (charts.md), read off the definitions. */
@@ -145,6 +146,13 @@ for (const model of models) {
   });
 }
 
+describe('the charts', () => {
+  it('are all put to these tests', () => {
+    const files = readdirSync(new URL('../../machines/', import.meta.url));
+    expect(models.map(({ name }) => `${name}.ts`).sort()).to.deep.equal(files.sort());
+  });
+});
+
 describe('rules of the collection', () => {
   it('every answer of the rail to a question closes it, in every state', () => {
     const { worlds, chart, model } = survey(models.find(({ name }) => name === 'collection')!);
@@ -204,6 +212,7 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
     probes: fc.nat({ max: 1_000_000 }),
   }),
   settlement: fc.record({ createdAt: at, dueAtMs: at }),
+  replay: fc.record({ createdAt: at, pageDelayMs: wait }),
   breaker: fc.record({
     createdAt: at,
     probes: fc.nat({ max: 1_000_000 }),

@@ -5,7 +5,7 @@ import {
   settlementMachine,
 } from '../../machines/settlement.ts';
 import { Drive } from '../support/drive.ts';
-import { hourMs, startMs, type Untimed } from '../support/models.ts';
+import { hourMs, startMs, type Untimed } from '../support/moves.ts';
 
 type Told = Untimed<SettlementEvent>;
 

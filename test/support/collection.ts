@@ -5,7 +5,7 @@ import {
   type RailTerms,
 } from '../../machines/collection.ts';
 import { Drive } from './drive.ts';
-import { hourMs, mpesaTerms, startMs, type Untimed } from './models.ts';
+import { hourMs, mpesaTerms, startMs, type Untimed } from './moves.ts';
 
 /** A collection's chart on M-Pesa's terms, for tables. */
 export type Told = Untimed<CollectionEvent>;

@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 import { Chart, earliestOf, type Timed, type World } from './charts.ts';
-import type { Untimed } from './models.ts';
+import type { Untimed } from './moves.ts';
 
 /** One step as tables look at it; `at` is in milliseconds since the actor began. */
 export interface Line {

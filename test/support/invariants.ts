@@ -3,9 +3,10 @@ import type { BreakerContext } from '../../machines/breaker.ts';
 import type { CollectionContext } from '../../machines/collection.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
+import type { ReplayContext } from '../../machines/replay.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Chart, World } from './charts.ts';
-import type { Model, Move } from './models.ts';
+import type { Model, Move } from './moves.ts';
 
 /** What must hold of every chart after every step, on any path whatever. */
 
@@ -46,6 +47,7 @@ export function checked(
   if (model.name === 'endpoint') checkEndpoint(step);
   if (model.name === 'settlement') checkSettlement(step);
   if (model.name === 'breaker') checkBreaker(step);
+  if (model.name === 'replay') checkReplay(step);
   return history;
 }
 
@@ -243,4 +245,20 @@ function checkBreaker({ before, move, after }: Step): void {
     expect([context.failures, context.probes]).to.deep.equal([0, 0]);
   }
   if (after.state === 'open.held') expect(after.timers, 'held open').to.deep.equal([]);
+}
+
+function checkReplay({ before, move, after, history }: Step): void {
+  const context = after.context as unknown as ReplayContext;
+  const isEnded = !after.state.startsWith('running');
+  expect(context.endedAt !== null, 'endedAt').to.equal(isEnded);
+  if (isEnded) expect(after.timers, 'rests').to.deep.equal([]);
+  if (before && !before.state.startsWith('running')) {
+    expect(after.state, 'ended for good').to.equal(before.state);
+    expect(context.endedAt).to.equal(before.context.endedAt);
+  }
+  const pages = history.asked.replayPage ?? 0;
+  expect(pages, 'one page at a time').to.be.at.most(1 + (history.taken['page.replayed'] ?? 0));
+  if (move.event.type === 'page.replayed' && after.taken.length > 0) {
+    expect(context.cursor, 'the place is kept').to.equal(move.event.cursor ?? before!.context.cursor);
+  }
 }

@@ -1,7 +1,7 @@
 import type { ActorLogic } from 'xstate';
 import { getAdjacencyMap } from 'xstate/graph';
 import { Chart, type World } from './charts.ts';
-import type { Model, Move, Variant } from './models.ts';
+import type { Model, Move, Variant } from './moves.ts';
 
 /**
  * The generator of tests: every step of a chart that differs in what the guards look at, and the shortest way to

@@ -20,7 +20,7 @@ import { createLog } from '../../src/log.ts';
 import { connectMongo, type Doc, prepareDatabase, type Write } from '../../src/mongo.ts';
 import type { Queues } from '../../src/queue.ts';
 import { Chart } from './charts.ts';
-import type { Model } from './models.ts';
+import type { Model } from './moves.ts';
 import { freshDatabase, stores } from './stores.ts';
 
 /**

@@ -10,7 +10,7 @@ import type {
 } from '../../src/actors/actors.ts';
 import { MovableClock } from '../../src/clock.ts';
 import type { Timed, World } from './charts.ts';
-import type { Model, Move } from './models.ts';
+import type { Model, Move } from './moves.ts';
 import type { Answering, Process, Rig } from './rig.ts';
 
 /**

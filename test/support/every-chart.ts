@@ -33,6 +33,13 @@ import {
   endpointWrites,
 } from '../../machines/endpoint.ts';
 import {
+  type ReplayEvent,
+  type ReplayInput,
+  replayCalls,
+  replayMachine,
+  replayWrites,
+} from '../../machines/replay.ts';
+import {
   type SettlementContext,
   type SettlementEvent,
   type SettlementInput,
@@ -40,57 +47,20 @@ import {
   settlementMachine,
   settlementWrites,
 } from '../../machines/settlement.ts';
-import { earliestOf, type Timed, type World } from './charts.ts';
+import { earliestOf, type World } from './charts.ts';
+import {
+  hourMs,
+  type Model,
+  type Move,
+  minuteMs,
+  mpesaTerms,
+  secondMs,
+  startMs,
+  teller,
+  type Untimed,
+} from './moves.ts';
 
 /** What the world may say to each chart, and what of a world its guards look at: the input of the generator. */
-
-/** An event as it would be sent, under a name that says which of its kinds it is. */
-export interface Move {
-  type: string;
-  event: Timed;
-  /** The timer that the event is. */
-  fires?: string;
-}
-
-export interface Variant {
-  name: string;
-  input: { at: number } & Record<string, unknown>;
-}
-
-export interface Model {
-  name: string;
-  machine: AnyStateMachine;
-  writes: readonly string[];
-  calls: readonly string[];
-  variants: readonly Variant[];
-  moves(world: World): Move[];
-  /** Worlds that are equal in this are one to the generator. */
-  abstract(world: World): Record<string, unknown>;
-}
-
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-export const hourMs = 60 * minuteMs;
-
-/** Noon of 21 November 2026 in Dar es Salaam. */
-export const startMs = Date.parse('2026-11-21T09:00:00.000Z');
-
-/** M-Pesa's terms (charts.md). */
-export const mpesaTerms: RailTerms = {
-  pushWindowMs: 60 * secondMs,
-  promptLifeMs: 120 * secondMs,
-  answerTimeoutMs: 150 * secondMs,
-  pushRetryMs: 5 * secondMs,
-  pollLadderMs: [5, 10, 20, 30, 45, 60, 90, 120].map((seconds) => seconds * secondMs),
-  notFoundGraceMs: 300 * secondMs,
-  notFoundSpacingMs: 30 * secondMs,
-  confirmDeadlineMs: hourMs,
-  askSpacingMs: 5 * secondMs,
-  reviewPollMs: hourMs,
-  reviewAsksMax: 720,
-  watchLadderMs: [5 * minuteMs, 15 * minuteMs, hourMs, 6 * hourMs, 24 * hourMs],
-  failureWatchMs: hourMs,
-};
 
 /** Short ladders, so that the generator comes to the end of each: the shape is M-Pesa's. */
 const shortTerms: RailTerms = {
@@ -100,29 +70,6 @@ const shortTerms: RailTerms = {
   reviewAsksMax: 2,
   watchLadderMs: [5 * minuteMs, 15 * minuteMs],
 };
-
-/** An event without its time, as its sender writes it. */
-export type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & { at?: number } : never;
-
-/** Makes moves of events one second after the world's present; `name` tells kinds of one event apart. */
-function teller<Event extends { type: string; at: number }>({ now, timers }: World) {
-  const at = now + secondMs;
-  const say = (event: Untimed<Event>, name: string = event.type): Move => ({
-    type: name,
-    event: { ...event, at: event.at ?? at },
-  });
-  const timer = earliestOf(timers);
-  const fire: Move[] = timer
-    ? [
-        {
-          type: timer.id,
-          event: { type: timer.id, at: Math.max(now, timer.dueAt) },
-          fires: timer.id,
-        },
-      ]
-    : [];
-  return { at, say, fire };
-}
 
 function notFounds(context: CollectionContext, at: number): { askedAt: number; name: string }[] {
   const graceOver = context.notAfter + context.terms.notFoundGraceMs;
@@ -348,16 +295,33 @@ const breakerModel: Model = {
   },
 };
 
+const replayModel: Model = {
+  name: 'replay',
+  machine: replayMachine as unknown as AnyStateMachine,
+  writes: replayWrites,
+  calls: replayCalls,
+  variants: [
+    { name: 'page by page', input: { at: startMs, pageDelayMs: secondMs } satisfies ReplayInput },
+    { name: 'without a pause', input: { at: startMs, pageDelayMs: 0 } satisfies ReplayInput },
+  ],
+  moves: (world) => {
+    const { say, fire } = teller<ReplayEvent>(world);
+    const page = { type: 'page.replayed', cursor: 'dlv_100', replayed: 100 } as const;
+    return [
+      ...fire,
+      say({ ...page, hasMore: true }),
+      say({ ...page, cursor: null, replayed: 0, hasMore: false }, 'page.replayed, the last'),
+      say({ type: 'operator.canceled', reason: 'because' }),
+    ];
+  },
+  abstract: ({ state, timers }) => ({ state, next: earliestOf(timers)?.id }),
+};
+
 export const models: readonly Model[] = [
   collectionModel,
   deliveryModel,
   endpointModel,
   settlementModel,
   breakerModel,
+  replayModel,
 ];
-
-export function modelOf(name: string): Model {
-  const model = models.find((each) => each.name === name);
-  if (!model) throw new Error(`no model of ${name}`);
-  return model;
-}
