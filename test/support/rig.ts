@@ -15,6 +15,7 @@ import {
   type WriteEffect,
 } from '../../src/actors/actors.ts';
 import { alertsSpec } from '../../src/alerts.ts';
+import { BatchReader } from '../../src/batch.ts';
 import type { MovableClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { connectMongo, type Doc, prepareDatabase, type Write } from '../../src/mongo.ts';
@@ -69,6 +70,7 @@ export class Rig {
   readonly #client: MongoClient;
   readonly #committer: Committer;
   readonly #losesAcknowledgements: boolean;
+  readonly #reader: BatchReader<ActorDoc>;
   #made = 0;
 
   private constructor(model: Model, client: MongoClient, db: Db, options: RigOptions) {
@@ -79,6 +81,11 @@ export class Rig {
     this.#losesAcknowledgements = options.losesAcknowledgements ?? false;
     const Kind = this.#losesAcknowledgements ? ForgetfulCommitter : Committer;
     this.#committer = new Kind({ client, db, log: this.log });
+    const actors = db.collection<ActorDoc>(pluralOf(model));
+    this.#reader = new BatchReader(async (ids) => {
+      const found = await actors.find({ _id: { $in: ids } }).toArray();
+      return new Map(found.map((doc) => [doc._id, doc]));
+    });
   }
 
   static async open(model: Model, options: RigOptions = {}): Promise<Rig> {
@@ -112,8 +119,9 @@ export class Rig {
     return { actors, workers: new ActorWorkers({ actors, queues, handover, clock, log }) };
   }
 
-  stored(id: string): Promise<ActorDoc | null> {
-    return this.db.collection<ActorDoc>(pluralOf(this.model)).findOne({ _id: id });
+  /** The document as it is now; those who look in the same moment look together. */
+  stored(id: string): Promise<ActorDoc | undefined> {
+    return this.#reader.read(id);
   }
 
   history(id: string): Promise<StepLine[]> {
