@@ -291,9 +291,7 @@ async function eventOf(world: World, { collectionId }: Payment): Promise<string 
   return (await world.db.collection<Doc>('events').findOne({ collectionId }))?._id;
 }
 
-const clock = new MovableClock(auditMs);
-
-function watchOf(world: World): AuditWatch {
+function watchOf(world: World, clock = new MovableClock(auditMs)): AuditWatch {
   const commit = (writes: Parameters<World['written']>[0]) => world.written(writes);
   return new AuditWatch({ db: world.db, clock, log: createLog('silent'), commit });
 }
@@ -361,7 +359,8 @@ describe('auditor on MongoDB', function () {
 
   it('tells a breach again that came back after a whole audit found it gone', async () => {
     const world = await openWorld();
-    const watch = watchOf(world);
+    const clock = new MovableClock(auditMs);
+    const watch = watchOf(world, clock);
     const nudged = (tzs: number) => nudge(world.db, 'live:TZS:mer_a:1', 'available', tzs);
     for (const tzs of [1, 1]) {
       await nudged(tzs); // the second time the same counter, a shilling worse

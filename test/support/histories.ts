@@ -23,11 +23,22 @@ import {
 } from './books.ts';
 
 // MongoDB's own clock dates snapshots, so these books are kept in the present.
-export const startMs = Date.now();
-export const auditMs = startMs + 60_000;
-export const today = settlementDate(startMs, 0).date;
-export const tomorrow = settlementDate(startMs, 1).date;
-export const yesterday = settlementDate(startMs - 86_400_000, 0).date;
+// Each world begins at its own present: a run is minutes old when the later ones open.
+export let startMs = 0;
+export let auditMs = 0;
+export let today = '';
+export let tomorrow = '';
+export let yesterday = '';
+beginAt(Date.now());
+
+function beginAt(nowMs: number): void {
+  startMs = nowMs;
+  auditMs = startMs + 60_000;
+  today = settlementDate(startMs, 0).date;
+  tomorrow = settlementDate(startMs, 1).date;
+  yesterday = settlementDate(startMs - 86_400_000, 0).date;
+}
+
 export const payment = (terms: Partial<Payment> = {}) =>
   paymentAt({ effectiveAtMs: startMs, postedAtMs: startMs, ...terms });
 
@@ -46,6 +57,7 @@ export interface World extends Books {
 
 export async function openWorld(): Promise<World> {
   const books = await openBooks('auditor');
+  beginAt(Date.now());
   const start = { untilMs: startMs - 60_000, snapshotAt: await currentSnapshot(books.db) };
   const [pending, accepted, held, returned, reversed] = Array.from({ length: 5 }, () => payment());
   const [failed, expired, created] = Array.from({ length: 3 }, () => payment());
