@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { MovableClock } from '../../src/clock.ts';
+import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import {
@@ -96,6 +97,8 @@ describe('webhooks in operators’ hands', () => {
     });
     expect((await merchant.get('/v1/collections')).json.data).to.deep.equal([]);
     expect((await merchant.get('/v1/balance')).json.pending).to.equal(0);
+    const { breaches } = await auditAll(test.service.wired.db, clock.now());
+    expect(breaches).to.deep.equal([]);
   });
 
   it('a delivery shows its attempts, the exact bytes and the time of the next attempt', async () => {
