@@ -122,6 +122,7 @@ describe('an endpoint that fails', () => {
     await until(async () => receiver.received.length >= 5);
     const came = receiver.received.map(({ event }) => event.data.id).filter((id) => ids.includes(id));
     expect(came).to.have.members(ids);
+    await until(async () => (await deliveries('delivered')).length >= 5);
     const released = [];
     for (const { id } of (await deliveries('delivered')).reverse()) {
       const step = (await test.history(id)).find(({ event: { type } }) => type === 'delivery.released');

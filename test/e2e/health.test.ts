@@ -55,6 +55,7 @@ describe('health', () => {
     const { redis } = test.service.wired.queues;
     const merchant = await test.merchant();
     redis.disconnect();
+    await until(async () => redis.status !== 'ready');
     try {
       for (const at of listeners) {
         const { status, json } = await test.call('GET', '/readyz', { at });

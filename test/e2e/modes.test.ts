@@ -9,8 +9,8 @@ describe('modes', () => {
   let merchant: TestMerchant;
   let liveKey: string;
   let receiver: Receiver;
-  /** A test-mode collection that succeeded, and its event. */
-  let ids: { collection: string; event: string };
+  /** A test-mode collection that succeeded, its event, and the settlement it is in. */
+  let ids: { collection: string; event: string; settlement: string };
 
   before(async () => {
     test = await startTestService();
@@ -21,7 +21,9 @@ describe('modes', () => {
     const { json } = await merchant.create({ reference: 'of the test mode' });
     await merchant.final(json.id);
     const { event } = await receiver.next();
-    ids = { collection: json.id, event: event.id };
+    await test.call('POST', '/admin/settlements/run', { body: { reason: 'so that the day is listed' } });
+    const { json: settlements } = await merchant.get('/v1/settlements');
+    ids = { collection: json.id, event: event.id, settlement: settlements.data[0].id };
   });
 
   after(async () => {
@@ -102,9 +104,11 @@ describe('modes', () => {
     const strangers: Record<string, (answer: Answer) => void> = {
       'get /v1/collections/{id}': isUnknown,
       'get /v1/events/{id}': isUnknown,
-      'get /v1/collections': ({ status, json }) => {
-        expect([status, json.data, json.has_more]).to.deep.equal([200, [], false]);
-      },
+      'get /v1/settlements/{id}': isUnknown,
+      'get /v1/settlements/{id}/collections': isUnknown,
+      'get /v1/collections': isEmptyList,
+      'get /v1/settlements': isEmptyList,
+      'get /v1/balance_transactions': isEmptyList,
       'get /v1/balance': ({ status, json }) => {
         expect([status, json.pending, json.available, json.reserved]).to.deep.equal([200, 0, 0, 0]);
       },
@@ -128,12 +132,17 @@ describe('modes', () => {
       const [method, path] = route.split(' ') as [string, string];
       if (method === 'post') return ['POST', path, { ...good, reference: 'of the test mode' }];
       if (path === '/v1/collections') return ['GET', `${path}?reference=of+the+test+mode&limit=100`];
-      const id = path.includes('events') ? ids.event : ids.collection;
-      return [method.toUpperCase(), path.replace('{id}', id)];
+      const kind = path.split('/')[2]!.replace(/s$/, '') as keyof typeof ids;
+      return [method.toUpperCase(), path.replace('{id}', ids[kind])];
     };
 
-    it('the matrix has every route', () => {
+    it('the matrix has every route, and each of them has something of ours to find', async () => {
       expect(Object.keys(strangers)).to.have.members(routes);
+      for (const route of routes.filter((each) => each.startsWith('get'))) {
+        const { status, json } = await merchant.get(asked(route)[1]);
+        expect(status, route).to.equal(200);
+        if (json.object === 'list') expect(json.data, route).to.not.be.empty;
+      }
     });
 
     for (const whose of ['another merchant’s test key', 'another merchant’s live key', 'our own live key']) {
@@ -159,6 +168,10 @@ describe('modes', () => {
     }
   });
 });
+
+function isEmptyList({ status, json }: Answer): void {
+  expect([status, json.data, json.has_more]).to.deep.equal([200, [], false]);
+}
 
 function isUnknown({ status, json }: Answer): void {
   expect([status, json.error.code]).to.deep.equal([404, 'resource_not_found']);

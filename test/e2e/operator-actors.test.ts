@@ -9,7 +9,7 @@ describe('operators and actors', () => {
   let merchant: TestMerchant;
 
   before(async () => {
-    test = await startTestService();
+    test = await startTestService({}, { pushWindowMs: 3_000 });
     merchant = await test.merchant();
   });
 

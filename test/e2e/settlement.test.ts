@@ -142,6 +142,24 @@ describe('settlement', () => {
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 2 * net, reserved: 0 });
   });
 
+  it('counts days as they are in Dar es Salaam: before midnight is not after it', async () => {
+    const midnight = nextMidnight();
+    moveTo(midnight - hourMs / 2);
+    const late = await paid();
+    moveTo(midnight + hourMs / 2);
+    const early = await paid();
+    await run();
+    expect((await balanceOf(late)).available).to.equal(net);
+    expect(await balanceOf(early)).to.deep.equal({ pending: net, available: 0, reserved: 0 });
+    // Still the same day in Dar es Salaam, though the next one in UTC.
+    moveTo(midnight + 5 * hourMs);
+    await run();
+    expect(await balanceOf(early)).to.deep.equal({ pending: net, available: 0, reserved: 0 });
+    moveTo(midnight + dayMs);
+    await run();
+    expect(await balanceOf(early)).to.deep.equal({ pending: 0, available: net, reserved: 0 });
+  });
+
   it('takes as many days as were agreed with the merchant', async () => {
     const merchant = await paid({ settlement_delay_days: 3 });
     for (const available of [0, 0, net]) {

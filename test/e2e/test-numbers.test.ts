@@ -28,7 +28,7 @@ describe('test numbers', () => {
 
   /** A payment by each number under way at once, each of a merchant of its own whose balance tells of it alone. */
   before(async () => {
-    test = await startTestService({ SIMULATOR_SPEED: String(speed) });
+    test = await startTestService({ SIMULATOR_SPEED: String(speed) }, { pushWindowMs: 3_000 });
     receiver = await startReceiver();
     const phones = ['255712345678', ...others, ...Object.keys(refusals)];
     await Promise.all(phones.map(async (phone) => payments.set(phone, await pay(phone))));

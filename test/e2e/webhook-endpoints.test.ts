@@ -116,8 +116,16 @@ describe('webhook endpoints', () => {
     });
   }
 
+  it('tells a name that leads inside from one that leads nowhere', async () => {
+    const inside = await register('https://mixed.example.com/hook');
+    expect(inside.json.error.message).to.include('private or internal').and.to.include('publicly reachable');
+    const nowhere = await register('https://nowhere.example.com/hook');
+    expect(nowhere.json.error.message).to.include('cannot be resolved');
+  });
+
   it('in live mode refuses everything but https on 443 and 8443', async () => {
-    for (const url of ['http://hooks.shop.example.com/', 'https://hooks.shop.example.com:3000/']) {
+    const urls = ['http://hooks.shop.example.com/', 'http://hooks.shop.example.com:8443/'];
+    for (const url of [...urls, 'https://hooks.shop.example.com:3000/']) {
       const { status, json } = await register(url, 'live');
       expect([status, json.error.param], url).to.deep.equal([400, 'url']);
     }

@@ -86,10 +86,21 @@ export interface TestMerchant {
 
 let lastKey = 0;
 
+export interface StartOptions {
+  clock?: Clock;
+  /** An existing one, to start a second service beside or after the first. */
+  database?: string;
+  /**
+   * How long after creation the test rail may still be asked to push. A machine that runs everybody's tests may
+   * need seconds; where a test waits for what follows the end of the prompt, it says less.
+   */
+  pushWindowMs?: number;
+}
+
 /** `env`: settings by their environment names, over the tests' defaults. Durations of the test rail are ÷ 50. */
 export async function startTestService(
   env: Record<string, string> = {},
-  options: { clock?: Clock; database?: string } = {},
+  options: StartOptions = {},
 ): Promise<TestService> {
   const { mongodbUri, redisUrl } = await stores();
   const database = options.database ?? freshDatabase('service');
@@ -119,6 +130,7 @@ export async function startTestService(
     log,
     clock: options.clock ?? new SystemClock(),
   });
+  service.wired.rails.test.terms.pushWindowMs = options.pushWindowMs ?? 10_000;
   const baseUrl = service.baseUrl ?? '';
   const call = caller(baseUrl, service.adminUrl, operatorToken);
   const made = async (path: string, body: object) => {
