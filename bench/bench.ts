@@ -1,5 +1,6 @@
 import process from 'node:process';
 import type { LoadPlan, LoadResult } from './load.ts';
+import { settling } from './settling.ts';
 import { Stage } from './stage.ts';
 import { stripes } from './stripes.ts';
 import { waiting } from './waiting.ts';
@@ -208,6 +209,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   ...{ creates, lifecycles, deliveries, isolation },
   waiting: (of) => waiting(of, print),
   stripes: (of) => stripes(of, print),
+  settling: (of) => settling(of, print),
 };
 const wanted = process.argv.slice(2).filter((name) => name in parts);
 const stage = await Stage.open();
