@@ -32,7 +32,7 @@ describe('group commit without MongoDB', function () {
       ignoreUndefined: true,
       ...waits,
     }).connect();
-    corridor = await openCorridor([counter], { client, patienceMs: 1_500 });
+    corridor = await openCorridor([counter], { client, patienceMs: 1_500, largestBatch: 8 });
   });
   after(async () => {
     await corridor?.close();
