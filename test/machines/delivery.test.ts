@@ -216,6 +216,20 @@ describe('delivery', () => {
       expect(delivery.timers).to.deep.equal({ 'xstate.after.retryDelay.waiting': 0 });
     });
 
+    it('go back to failed, wherever earlier ones came from', () => {
+      const probed = new Delivery()
+        .send({ type: 'attempt.withheld' })
+        .send({ type: 'delivery.probed' })
+        .fail();
+      for (const event of extras.failed!.by) {
+        const delivery = probed
+          .wait(30 * day)
+          .send(event)
+          .fail();
+        expect(delivery.state, event.type).to.equal('failed');
+      }
+    });
+
     const refused: [state: string, reach: () => Delivery, events: Told[]][] = [
       ['pending.scheduled', () => new Delivery(), [resend, { type: 'delivery.probed' }]],
       ['pending.extra', () => new Delivery().succeed().send(resend), [resend, { type: 'delivery.probed' }]],

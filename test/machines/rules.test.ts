@@ -212,7 +212,7 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
     probes: fc.nat({ max: 1_000_000 }),
   }),
   settlement: fc.record({ createdAt: at, dueAtMs: at }),
-  replay: fc.record({ createdAt: at, pageDelayMs: wait }),
+  replay: fc.record({ createdAt: at, pageDelayMs: fc.integer() }),
   breaker: fc.record({
     createdAt: at,
     probes: fc.nat({ max: 1_000_000 }),

@@ -176,7 +176,13 @@ function checkDelivery({ before, move, after, history }: Step): void {
   if (after.state === 'waiting') {
     expect(after.timers[0]!.dueAt, 'retryAt').to.equal(Math.max(context.retryAt!, after.now));
   }
-  if (/^(delivered|failed|canceled)$/.test(after.state)) expect(after.timers, 'rests').to.deep.equal([]);
+  if (/^(delivered|failed|canceled)$/.test(after.state)) {
+    expect(after.timers, 'rests').to.deep.equal([]);
+    expect([context.retryAt, context.heldAt], 'nothing is waited for').to.deep.equal([null, null]);
+  }
+  if (after.state === 'held') expect(context.retryAt, 'held').to.equal(null);
+  if (/^(waiting|failed)$/.test(after.state)) expect(context.reason, 'why').to.be.a('string');
+  if (after.state === 'delivered') expect(context.reason, 'delivered').to.equal(null);
   if (before?.state === 'canceled') expect(after.state).to.equal('canceled');
   if (before?.state === 'pending.extra') {
     expect(context.attempt, 'outside the schedule').to.equal(before.context.attempt);
@@ -209,8 +215,12 @@ function checkEndpoint({ before, move, after }: Step): void {
     expect(move.event.type).to.match(/^operator\.(enabled|deleted)$/);
   }
   if (from.startsWith('disabled') && state === 'active') expect(names(after)).to.include('releaseHeld');
-  if (move.event.type === 'attempt.failed' && move.event.charged === false) {
+  if (move.event.type !== 'attempt.failed') return;
+  if (move.event.charged === false) {
     expect(after.taken, 'our own faults are not charged').to.deep.equal([]);
+  } else if (after.taken.length > 0) {
+    const failures = from === 'active' ? 1 : (before!.context.failures as number) + 1;
+    expect(context, 'each counts').to.include({ failures, lastFailureAt: move.event.at });
   }
 }
 
