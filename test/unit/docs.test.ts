@@ -49,7 +49,8 @@ describe('the documents', () => {
   });
 
   it('name no machine of ours', () => {
-    for (const page of pages) expect(read(page), page).not.to.match(/\/(?:work|home|root|tmp)\/|registry\.\w/);
+    for (const page of pages)
+      expect(read(page), page).not.to.match(/\/(?:work|home|root|tmp)\/|registry\.\w/);
   });
 
   it('show merchants a verification that holds against every signature of the vectors', () => {
