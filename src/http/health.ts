@@ -56,7 +56,7 @@ export function readyz(health: Health): Endpoint<undefined> {
         wrong,
         swept_at: health.sweeper?.report.at ?? null,
       };
-      return { status: isReady ? 200 : 503, body };
+      return isReady ? { status: 200, body } : { status: 503, body, headers: { 'Retry-After': '2' } };
     },
   });
 }
