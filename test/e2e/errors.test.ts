@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { type Call, callRaw, type Reply } from '../support/call.ts';
+import { checkResponse } from '../support/contract.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** interface.md 7 with decisions.md "Errors". Codes of single fields: create-collection.test.ts. */
@@ -27,6 +28,13 @@ describe('errors', () => {
       body,
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'errors', ...headers },
     });
+
+  /** Bytes as they are, with the answer held to the document like every other. */
+  const sendRaw = async (method: string, path: string, bytes: string) => {
+    const reply = await callRaw(Number(new URL(test.baseUrl).port), bytes);
+    checkResponse(method, path, reply.status, reply.headers, reply.text);
+    return reply;
+  };
 
   it('have one shape: type, code, message and the request id', async () => {
     const reply = await ask('GET', '/v1/collections/col_0');
@@ -175,7 +183,7 @@ describe('errors', () => {
       const head =
         'POST /v1/collections HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n' +
         `Idempotency-Key: k\r\nAuthorization: Bearer ${merchant.key}\r\n\r\n{`;
-      expect(verdict(await callRaw(portOf(test), head))).to.equal('413 body_too_large');
+      expect(verdict(await sendRaw('POST', '/v1/collections', head))).to.equal('413 body_too_large');
     });
   });
 
@@ -212,9 +220,17 @@ describe('errors', () => {
   });
 
   it('431 headers_too_large and 400 request_malformed have the same shape', async () => {
-    const large = await callRaw(portOf(test), `GET /v1/whoami HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+    const large = await sendRaw(
+      'GET',
+      '/v1/whoami',
+      `GET /v1/whoami HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    );
     expect(verdict(large)).to.equal('431 headers_too_large');
-    const malformed = await callRaw(portOf(test), 'GET /v1/whoami HTTP/1.1\r\nContent-Length: x\r\n\r\n');
+    const malformed = await sendRaw(
+      'GET',
+      '/v1/whoami',
+      'GET /v1/whoami HTTP/1.1\r\nContent-Length: x\r\n\r\n',
+    );
     expect(verdict(malformed)).to.equal('400 request_malformed');
     for (const reply of [large, malformed]) {
       expect(reply.headers['cache-control']).to.equal('no-store');
@@ -266,7 +282,3 @@ describe('errors', () => {
     });
   });
 });
-
-function portOf(test: TestService): number {
-  return Number(new URL(test.baseUrl).port);
-}

@@ -51,6 +51,27 @@ describe('health', () => {
     });
   }
 
+  it('without MongoDB the service is not ready, on either listener, and says why', async () => {
+    const { db } = test.service.wired;
+    const { command } = db;
+    db.command = () => Promise.reject(new Error('as if MongoDB did not answer'));
+    try {
+      for (const at of listeners) {
+        const { status, json } = await test.call('GET', '/readyz', { at });
+        expect(status).to.equal(503);
+        expect(json).to.deep.include({
+          status: 'unavailable',
+          mongo: false,
+          wrong: ['mongo does not answer'],
+        });
+        expect((await test.call('GET', '/livez', { at })).status).to.equal(200);
+      }
+    } finally {
+      db.command = command;
+    }
+    expect((await test.call('GET', '/readyz')).status).to.equal(200);
+  });
+
   it('without Redis the service is degraded, but ready: payments are taken and reads answered', async () => {
     const { redis } = test.service.wired.queues;
     const merchant = await test.merchant();

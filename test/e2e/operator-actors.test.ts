@@ -142,6 +142,21 @@ describe('operators and actors', () => {
       expect(await audit(id)).to.deep.equal([]);
     });
 
+    it('409 to an actor that is set aside because it cannot be understood', async () => {
+      const { id } = await ended('255700000004');
+      const { db } = test.service.wired;
+      const quarantined = { at: new Date(), why: 'no migration from version 0' };
+      await db.collection<{ _id: string }>('collections').updateOne({ _id: id }, { $set: { quarantined } });
+      const actor = await test.actor(id);
+      expect(actor.quarantined.why).to.equal(quarantined.why);
+      expect(actor.accepts).to.deep.equal([]);
+      for (const dry_run of [true, false]) {
+        const answer = await send(id, { type: 'operator.asked', dry_run });
+        expect(codeOf(answer)).to.equal('409 action_not_allowed');
+        expect(answer.json.error.message).to.include(quarantined.why);
+      }
+    });
+
     it('operators’ events only, with a reason', async () => {
       const { id } = await ended('255700000004');
       for (const type of [
