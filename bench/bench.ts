@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { floor } from './floor.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 import { settling } from './settling.ts';
 import { Stage } from './stage.ts';
@@ -62,6 +63,10 @@ async function creates(stage: Stage): Promise<void> {
   }
   const our = show('Kusanya', results.ours);
   const their = show('straightforward', results.theirs);
+  const least = await floor(stage, seconds * 1_000);
+  print(
+    `  ${'raw batched floor (3 documents)'.padEnd(34)} ${String(least).padStart(7)}/s   Kusanya reaches ${((100 * our.perSecond) / least).toFixed(0)} % of it`,
+  );
   print(
     `  ratio ${(our.perSecond / their.perSecond).toFixed(2)}×, p99 ratio ${(our.p99Ms / their.p99Ms).toFixed(2)}`,
   );
