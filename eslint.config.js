@@ -3,7 +3,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config({
-  files: ['src/**/*.ts', 'machines/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+  files: ['src/**/*.ts', 'simulator/**/*.ts', 'machines/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
   languageOptions: {
     parser: tseslint.parser,
     parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },

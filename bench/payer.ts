@@ -25,7 +25,7 @@ function success(merchantId: string, stripe: number) {
   return post(collectionSucceeded(of, { settlesOn: '2026-11-22', stripe }));
 }
 
-process.on('message', async (message) => {
+async function payFor(message: unknown): Promise<void> {
   const { merchantId, stripe, ms } = message as { merchantId: string; stripe: number; ms: number };
   const committer = new Committer({ client, db, log: createLog('silent'), patienceMs: 60_000 });
   const until = performance.now() + ms;
@@ -38,5 +38,7 @@ process.on('message', async (message) => {
   };
   await Promise.all(Array.from({ length: atOnce }, pay));
   process.send!({ made, retries: committer.counts.retries });
-});
+}
+
+process.on('message', (message) => void payFor(message));
 process.send!('ready');
