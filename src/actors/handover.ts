@@ -104,16 +104,22 @@ export class Handover {
     if (!this.#wakes.has(doc._id)) this.wake(machine, doc);
   }
 
-  /** Waits until all that is held has been handed over, or has failed to be. */
+  /** Waits until all that is held has been handed over, or has failed to be. Redis away is not asked again here. */
   async flush(): Promise<void> {
     this.#release(true);
-    await this.#send();
+    if (this.#isAway) this.#arm(retryMs);
+    else await this.#send();
+  }
+
+  /** Whether a job that is handed over now is likely to reach a worker: Redis is there, and took the last ones. */
+  get canQueue(): boolean {
+    return this.#options.queues.ready && !this.#isAway;
   }
 
   #put(queue: string, job: Job): void {
     const jobs = this.#jobs.get(queue);
-    if (jobs) jobs.push(job);
-    else this.#jobs.set(queue, [job]);
+    if (!jobs) this.#jobs.set(queue, [job]);
+    else if (jobs.length < keptMax) jobs.push(job);
   }
 
   #arm(delayMs: number): void {

@@ -51,11 +51,22 @@ export class ActorStore {
     return definition;
   };
 
-  /** As stored, brought to the code's version; undefined when there is none. One that is set aside is shown raw. */
+  /**
+   * As stored, brought to the code's version; undefined when there is none. One that is set aside, be it only
+   * now, is given raw, with `quarantined`. @throws NewerDocument
+   */
   async read(machine: string, id: string): Promise<ActorDoc | undefined> {
     const definition = this.define(machine);
-    const stored = await this.#readers.get(machine)!.read(id);
-    return stored && !stored.quarantined ? this.understood(definition, stored) : stored;
+    const reader = this.#readers.get(machine)!;
+    const stored = await reader.read(id);
+    if (!stored || stored.quarantined) return stored;
+    try {
+      return await this.understood(definition, stored);
+    } catch (error) {
+      const now = error instanceof Poison ? await reader.read(id) : undefined;
+      if (now?.quarantined) return now;
+      throw error;
+    }
   }
 
   /** The actor to take a step from. @throws ActorMissing, Poison, NewerDocument */

@@ -26,6 +26,7 @@ interface SweeperOptions {
 }
 
 const leaseName = 'sweeper';
+const pageSize = 500;
 /** How many late actors one process attends to at once. */
 const lateAtOnce = 32;
 /** A call that still waits in a queue is not added again in every round. */
@@ -91,14 +92,15 @@ export class Sweeper {
   }
 
   async #sweep(): Promise<void> {
-    const { lease, clock, intervalMs, horizonMs, actors, queues, handover } = this.#options;
+    const { lease, clock, intervalMs, horizonMs, actors, handover } = this.#options;
     this.report.leader = await lease.hold(leaseName);
     if (!this.report.leader) {
       this.#sweptUntil = 0; // a later turn as leader begins with everything
       return;
     }
     const now = clock.now();
-    if (await this.#hasForgotten()) {
+    const memory = await this.#askRedis();
+    if (memory !== 'knows') {
       this.#sweptUntil = 0;
       this.#asked.clear();
     }
@@ -107,7 +109,7 @@ export class Sweeper {
     // Overlap by a round: a timer that was armed while the last round ran is seen twice rather than not at all.
     const from = (this.#sweptUntil === 0 ? now : this.#sweptUntil) - 2 * intervalMs;
     // Without Redis there is nothing to arm; whatever is late is attended to from here.
-    const canArm = queues.ready;
+    const canArm = memory !== 'away';
     let near = 0;
     let late = 0;
     this.report.latestMs = 0;
@@ -122,12 +124,12 @@ export class Sweeper {
   }
 
   async #near(machine: string, plural: string, from: number, until: number): Promise<number> {
-    const { db, handover } = this.#options;
+    const { db, handover, lease } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
       .find(
         { dueAt: { $gt: new Date(from), $lte: new Date(until), $type: 'date' } },
-        { sort: { dueAt: 1 }, batchSize: 500 },
+        { sort: { dueAt: 1 }, batchSize: pageSize },
       );
     let count = 0;
     for await (const stored of cursor) {
@@ -137,7 +139,10 @@ export class Sweeper {
       if (!doc) continue;
       handover.remind(machine, doc);
       for (const call of doc.calls) if (!call.startedAt) handover.call(machine, doc, call);
-      if (count % 500 === 0) await handover.flush();
+      if (count % pageSize === 0) {
+        await handover.flush();
+        await lease.hold(leaseName);
+      }
     }
     return count;
   }
@@ -156,10 +161,13 @@ export class Sweeper {
 
   /** Late: the queue did not do it, so this process does. */
   async #late(machine: string, plural: string, before: number): Promise<number> {
-    const { db, log, clock } = this.#options;
+    const { db, log, clock, lease } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find({ dueAt: { $lte: new Date(before), $type: 'date' } }, { sort: { dueAt: 1 }, batchSize: 500 });
+      .find(
+        { dueAt: { $lte: new Date(before), $type: 'date' } },
+        { sort: { dueAt: 1 }, batchSize: pageSize },
+      );
     let count = 0;
     const busy = new Set<Promise<void>>();
     for await (const stored of cursor) {
@@ -173,19 +181,20 @@ export class Sweeper {
         });
       busy.add(work);
       if (busy.size >= lateAtOnce) await Promise.race(busy);
+      if (count % pageSize === 0) await lease.hold(leaseName); // a long round, after an outage
     }
     await Promise.all(busy);
     return count;
   }
 
   async #attend(machine: string, stored: ActorDoc, before: number): Promise<void> {
-    const { workers, handover, queues, clock } = this.#options;
+    const { workers, handover, clock } = this.#options;
     const doc = await this.#known(machine, stored);
     if (!doc) return;
     try {
       for (const call of doc.calls) {
         if (call.dueAt.getTime() > before) continue;
-        const isQueued = queues.ready && !call.startedAt;
+        const isQueued = handover.canQueue && !call.startedAt;
         if (isQueued && this.#asked.has(call.id)) continue;
         if (isQueued) this.#asked.set(call.id, clock.now());
         await workers.overdue(machine, doc, call);
@@ -198,18 +207,19 @@ export class Sweeper {
   }
 
   /**
-   * Whether Redis has none of what was armed: it was emptied or replaced (our mark is gone), or this process
-   * has armed nothing yet. The mark is set before the arming, so that one lost in the middle is noticed too.
+   * Whether Redis knows what was armed. It forgot when it was emptied or replaced (our mark is gone), and to a
+   * process that has armed nothing yet it is all the same. The mark is set before the arming, so that a loss in
+   * the middle is noticed too.
    */
-  async #hasForgotten(): Promise<boolean> {
+  async #askRedis(): Promise<'knows' | 'forgot' | 'away'> {
     const { queues, log } = this.#options;
-    if (!queues.ready) return true;
+    if (!queues.ready) return 'away';
     try {
       const isNew = (await queues.redis.set(this.#markKey, randomUUID(), 'NX')) === 'OK';
       if (isNew && this.#sweptUntil > 0) log.warn('Redis was emptied: arming everything again');
-      return isNew || this.#sweptUntil === 0;
+      return isNew || this.#sweptUntil === 0 ? 'forgot' : 'knows';
     } catch {
-      return true;
+      return 'away';
     }
   }
 

@@ -183,10 +183,10 @@ export class ActorWorkers {
 
   /** An unanswered call whose time is over: given up if it is made at most once, else made again. */
   async overdue(machine: string, doc: ActorDoc, call: Call): Promise<void> {
-    const { actors, queues, handover } = this.#options;
+    const { actors, handover } = this.#options;
     const effect = actors.definition(machine).calls[call.type];
     if (effect?.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect);
-    else if (effect && queues.ready) handover.call(machine, doc, call);
+    else if (effect && handover.canQueue) handover.call(machine, doc, call);
     else await this.make(machine, doc._id, call.id, 0);
   }
 

@@ -96,8 +96,10 @@ describe('steps over versions of a chart', () => {
       await tell(corridor, doc, 'asked');
       const before = await stored(doc);
       const later = await openLater(define(second, { migrations }));
+      const shown = await later.actors.read({ machine: 'walker', id: doc._id });
       expect(await rejection(tell(later, doc, 'poked'))).instanceOf(Poison);
       const after = await stored(doc);
+      expect(shown, 'whoever looks sees it at once').deep.equal(after);
       expect(after.quarantined?.why).match(/migration|nobody can make/);
       expect(after).deep.include({ machineVersion: 1, state: before.state, calls: before.calls });
     });

@@ -136,7 +136,7 @@ describe('wake-ups and a Redis that fails', function () {
     );
   });
 
-  it('frozen: commits go on, and the sweep fires what is late', async () => {
+  it('frozen: commits go on, and the sweep fires what is late and makes the calls', async () => {
     await lull(corridor, 5, 200);
     machinery.sweeper.start();
     process.kill(pid(), 'SIGSTOP');
@@ -147,6 +147,9 @@ describe('wake-ups and a Redis that fails', function () {
         expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
       expect(performance.now() - begun).below(3_000);
       expect(await until(allHave(1, 25), 15_000)).equal(true);
+      await tell(corridor, docs[0]!, 'asking');
+      corridor.clock.advance(11_000);
+      expect(await until(async () => (await heard(docs[0]!)).includes('answered'), 15_000)).equal(true);
     } finally {
       process.kill(pid(), 'SIGCONT');
     }
