@@ -98,7 +98,7 @@ export const deliveryMachine = setup({
       retryAt: timeOf(event, context) + retryDelayOf(context, event),
       heldAt: null,
     })),
-    freshSchedule: assign({ attempt: 0, retryAt: null, reason: null }),
+    freshSchedule: assign({ attempt: 0, reason: null }),
     markHeld: assign({
       heldAt: ({ context, event }) => context.heldAt ?? timeOf(event, context),
       retryAt: null,

@@ -62,7 +62,7 @@ export const endpointMachine = setup({
 
     startOutage: assign(({ context, event }) => {
       const at = timeOf(event, context);
-      return { failingSince: at, lastFailureAt: at, failures: 1, probes: 0 };
+      return { failingSince: at, lastFailureAt: at, failures: 1 };
     }),
     countFailure: assign(({ context, event }) => ({
       lastFailureAt: timeOf(event, context),

@@ -217,12 +217,9 @@ describe('delivery', () => {
     });
 
     it('go back to failed, wherever earlier ones came from', () => {
-      const probed = new Delivery()
-        .send({ type: 'attempt.withheld' })
-        .send({ type: 'delivery.probed' })
-        .fail();
       for (const event of extras.failed!.by) {
-        const delivery = probed
+        const delivery = extras.held!.reach().send({ type: 'delivery.probed' }).fail();
+        delivery
           .wait(30 * day)
           .send(event)
           .fail();
