@@ -7,8 +7,13 @@ import { collectionSucceeded, post } from '../src/ledger/ledger.ts';
 import { limits } from '../src/limits.ts';
 import { createLog } from '../src/log.ts';
 import { type Doc, prepareDatabase, type Write } from '../src/mongo.ts';
-import { settlementCallEffects, settlementWriteEffects } from '../src/settlement/effects.ts';
-import { Settlements, settlementDate, settlementsSpec } from '../src/settlement/settlement.ts';
+import {
+  Settlements,
+  settlementCallEffects,
+  settlementDate,
+  settlementsSpec,
+  settlementWriteEffects,
+} from '../src/settlement/settlement.ts';
 import { collectionSpecs } from '../src/wiring.ts';
 import type { Stage } from './stage.ts';
 
