@@ -10,6 +10,7 @@ import type { Queues } from '../queue.ts';
 import { dateDueAtMs } from './calendar.ts';
 
 export { dateDueAtMs, settlementDate } from './calendar.ts';
+export { settlementCallEffects, settlementWriteEffects } from './effects.ts';
 export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';
 
 /**
