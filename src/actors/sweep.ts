@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -27,6 +28,8 @@ interface SweeperOptions {
 
 const leaseName = 'sweeper';
 const pageSize = 500;
+/** A chore is safe to be cut off; the end of the process waits this long for it. */
+const choresEndMs = 5_000;
 /** How many late actors one process attends to at once. */
 const lateAtOnce = 32;
 /** A call that still waits in a queue is not added again in every round. */
@@ -64,7 +67,7 @@ export class Sweeper {
     this.#stopped = true;
     if (this.#timer) clearTimeout(this.#timer);
     await this.#round?.catch(() => undefined);
-    await Promise.all(this.#chores.values());
+    await Promise.race([Promise.all(this.#chores.values()), sleep(choresEndMs, undefined, { ref: false })]);
     await this.#options.lease.release(leaseName).catch(() => undefined);
   }
 
@@ -136,15 +139,24 @@ export class Sweeper {
       if (this.#stopped) break;
       count += 1;
       const doc = await this.#known(machine, stored);
-      if (!doc) continue;
-      handover.remind(machine, doc);
-      for (const call of doc.calls) if (!call.startedAt) handover.call(machine, doc, call);
+      if (doc) this.#arm(machine, doc);
       if (count % pageSize === 0) {
         await handover.flush();
         await lease.hold(leaseName);
       }
     }
     return count;
+  }
+
+  #arm(machine: string, doc: ActorDoc): void {
+    const { handover, log } = this.#options;
+    try {
+      handover.remind(machine, doc);
+      for (const call of doc.calls) if (!call.startedAt) handover.call(machine, doc, call);
+    } catch (error) {
+      // Newer code may keep its documents in another shape: not for us to judge, and no reason to stop.
+      log.warn({ actor: doc._id, error: String(error) }, 'not armed');
+    }
   }
 
   /** A document that cannot be understood stops nobody else's; one of newer code is only passed on. */

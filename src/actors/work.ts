@@ -38,11 +38,14 @@ const earlyMs = 20;
 const newerMs = 2_000;
 /** Pause between attempts to tell an answer while MongoDB is away. */
 const answerPauseMs = 500;
+/** Calls that this process makes at once while there is no queue to take them from. */
+const makingHereMax = 200;
 
 /** Runs what BullMQ wakes us up for. Every decision is taken on the actor's document, never on the job. */
 export class ActorWorkers {
   readonly #options: WorkersOptions;
   readonly #stopping = new AbortController();
+  readonly #makingHere = new Map<string, Promise<unknown>>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -65,7 +68,11 @@ export class ActorWorkers {
   /** Open pushes are told to stop: they answer "unknown" rather than hold up the end of the process. */
   async stop(patienceMs: number): Promise<void> {
     const hurry = setTimeout(() => this.#stopping.abort(), patienceMs / 2);
-    await this.#options.queues.stopWorkers(patienceMs);
+    const here = Promise.all(this.#makingHere.values());
+    await Promise.all([
+      this.#options.queues.stopWorkers(patienceMs),
+      Promise.race([here, sleep(patienceMs, undefined, { ref: false })]),
+    ]);
     clearTimeout(hurry);
     this.#stopping.abort();
   }
@@ -187,7 +194,16 @@ export class ActorWorkers {
     const effect = actors.definition(machine).calls[call.type];
     if (effect?.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect);
     else if (effect && handover.canQueue) handover.call(machine, doc, call);
-    else await this.make(machine, doc._id, call.id, 0);
+    else this.#makeHere(machine, doc._id, call.id);
+  }
+
+  /** Without the queue, and in the background: a slow one holds up no sweep, and the next finds it under way. */
+  #makeHere(machine: string, id: string, callId: string): void {
+    if (this.#makingHere.has(callId) || this.#makingHere.size >= makingHereMax) return;
+    const made = this.make(machine, id, callId, 0)
+      .catch((error) => this.#options.log.warn({ call: callId, error: String(error) }, 'left to the sweep'))
+      .finally(() => this.#makingHere.delete(callId));
+    this.#makingHere.set(callId, made);
   }
 
   async #wakeJob(job: Job, token: string): Promise<void> {

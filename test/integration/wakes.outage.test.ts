@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import type { CallAnswer } from '../../src/actors/actors.ts';
 import { wakeQueue } from '../../src/actors/handover.ts';
 import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
 import {
@@ -24,6 +25,8 @@ describe('wake-ups and a Redis that fails', function () {
   let redisUrl: string;
   let corridor: Corridor;
   let machinery: Machinery;
+  /** What makes a call of the sleepers. */
+  let answer: () => Promise<CallAnswer>;
 
   const start = async () => {
     running = await startEmbedded({ dataDir, needMongo: false, needRedis: true, say: () => {} });
@@ -41,7 +44,8 @@ describe('wake-ups and a Redis that fails', function () {
     await start();
   });
   beforeEach(async () => {
-    corridor = await openCorridor([sleeper()]);
+    answer = async () => ({ event: { type: 'answered' } });
+    corridor = await openCorridor([sleeper(() => answer())]);
     machinery = await openMachinery(corridor, { redisUrl, intervalMs: 100 });
   });
   afterEach(async () => {
@@ -116,6 +120,33 @@ describe('wake-ups and a Redis that fails', function () {
     for (const { _id } of [...docs, ...more]) {
       expect((await corridor.history(_id)).filter(({ cause }) => cause.kind === 'timer')).have.length(1);
     }
+  });
+
+  it('stopped: a call that takes long holds up neither timers nor other calls, and is not made twice', async () => {
+    let go = () => {};
+    const hold = new Promise<void>((resolve) => (go = resolve));
+    let slow = 0;
+    const [first, second] = [await give(corridor, 'sleeper'), await give(corridor, 'sleeper')];
+    await stop();
+    answer = async () => {
+      slow += 1;
+      await hold;
+      return { event: { type: 'answered' } };
+    };
+    await tell(corridor, first, 'asking');
+    corridor.clock.advance(11_000);
+    machinery.sweeper.start();
+    expect(await until(async () => slow === 1)).equal(true);
+    answer = async () => ({ event: { type: 'answered' } });
+    await lull(corridor, 10, 20);
+    await tell(corridor, second, 'asking');
+    corridor.clock.advance(11_000);
+    expect(await until(allHave(1, 10))).equal(true);
+    expect(await until(async () => (await heard(second)).length > 0)).equal(true);
+    expect(await heard(first)).deep.equal([]);
+    go();
+    expect(await until(async () => (await heard(first)).length > 0)).equal(true);
+    expect(slow).equal(1);
   });
 
   it('back again: what was kept meanwhile is handed over, and timers come through it as before', async () => {
