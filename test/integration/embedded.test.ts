@@ -257,11 +257,15 @@ function processGroup(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'pgid=', '-p', String(pid)], { encoding: 'utf8' }));
 }
 
+/** Where somebody on this machine has taken the port since, that is the stranger. */
 async function listenOnPortOf(address: string) {
   const server = createServer((socket) => socket.destroy());
-  await new Promise<void>((resolve) =>
-    server.listen(Number(/:(\d+)/.exec(address)![1]), '127.0.0.1', resolve),
-  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve() : reject(error),
+    );
+    server.listen(Number(/:(\d+)/.exec(address)![1]), '127.0.0.1', resolve);
+  });
   return server;
 }
 
