@@ -257,16 +257,23 @@ function processGroup(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'pgid=', '-p', String(pid)], { encoding: 'utf8' }));
 }
 
-/** Where somebody on this machine has taken the port since, that is the stranger. */
+/** The port of a server that has just ended can be taken for a moment longer. */
 async function listenOnPortOf(address: string) {
-  const server = createServer((socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'EADDRINUSE' ? resolve() : reject(error),
-    );
-    server.listen(Number(/:(\d+)/.exec(address)![1]), '127.0.0.1', resolve);
-  });
-  return server;
+  const port = Number(/:(\d+)/.exec(address)![1]);
+  for (let attempt = 1; ; attempt += 1) {
+    const server = createServer((socket) => socket.destroy());
+    const listening = new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', resolve);
+    });
+    try {
+      await listening;
+      return server;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || attempt === 100) throw error;
+      await sleep(50);
+    }
+  }
 }
 
 async function reasonOf(refused: Promise<unknown>): Promise<string> {
