@@ -6,6 +6,7 @@ import {
   type MongoClient,
   MongoError,
 } from 'mongodb';
+import { stopwatch } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { type Doc, durable, type Write } from '../mongo.ts';
 
@@ -30,6 +31,13 @@ interface CommitterOptions {
   largestBatch?: number;
   /** How long one batch may be retried before its members hear of the fault. */
   patienceMs?: number;
+  /** Told of every committed batch, and how long it took. Must not throw and must not wait. */
+  observe?: (batch: CommittedBatch) => void;
+}
+
+export interface CommittedBatch {
+  members: readonly { writes: readonly Write[] }[];
+  seconds: number;
 }
 
 /** A member's write was refused by the database's state; the whole transaction was rolled back. */
@@ -62,10 +70,11 @@ export class Committer {
   readonly #log: Log;
   readonly #largestBatch: number;
   readonly #patienceMs: number;
+  readonly #observe: CommitterOptions['observe'];
   #waiting: Member[] = [];
   #running: Promise<void> | undefined;
   /** Batches and members so far, for the metrics. */
-  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0 };
+  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0 };
 
   constructor(options: CommitterOptions) {
     this.#client = options.client;
@@ -73,6 +82,7 @@ export class Committer {
     this.#log = options.log;
     this.#largestBatch = options.largestBatch ?? 128;
     this.#patienceMs = options.patienceMs ?? 10_000;
+    this.#observe = options.observe;
   }
 
   /**
@@ -105,8 +115,10 @@ export class Committer {
 
   /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
   async #settle(batch: Member[]): Promise<unknown> {
+    const elapsedMs = stopwatch();
     try {
       await this.#attempt(batch);
+      this.#observe?.({ members: batch, seconds: elapsedMs() / 1_000 });
       this.counts.batches += 1;
       this.counts.members += batch.length;
       for (const member of batch) member.settle({ ok: true });
@@ -134,8 +146,10 @@ export class Committer {
       for (const member of batch.slice(half)) member.fail(outage);
       return outage;
     }
-    if (error instanceof Refused && error.write) alone.settle({ ok: false, write: error.write });
-    else alone.fail(error);
+    if (error instanceof Refused && error.write) {
+      this.counts.refusals += 1;
+      alone.settle({ ok: false, write: error.write });
+    } else alone.fail(error);
     return undefined;
   }
 

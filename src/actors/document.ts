@@ -134,6 +134,20 @@ export interface CallEffect {
   factual?: boolean;
 }
 
+/** Hears what the workers do, for metrics and logs. Must not throw and must not wait. */
+export interface WorkWatch {
+  /** A timer was fired, so much after its time. */
+  fired(timer: { machine: string; event: string; lateMs: number }): void;
+  /** A call was made; no answer: it failed on our side and will be made again. */
+  called(made: {
+    machine: string;
+    doc: ActorDoc;
+    call: Call;
+    answer: CallAnswer | undefined;
+    durationMs: number;
+  }): void;
+}
+
 export type Migration = (doc: ActorDoc) => ActorDoc;
 
 /** A chart joined to its room: what wiring.ts gives to the corridor. */

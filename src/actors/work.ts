@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
-import type { Clock } from '../clock.ts';
+import { type Clock, stopwatch } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
@@ -14,6 +14,7 @@ import {
   type CallPostponed,
   NewerDocument,
   Poison,
+  type WorkWatch,
 } from './document.ts';
 import { callQueue, type Handover, nextTimer, wakeId, wakeQueue } from './handover.ts';
 
@@ -30,6 +31,7 @@ interface WorkersOptions {
   clock: Clock;
   log: Log;
   wakeConcurrency?: number;
+  watch?: WorkWatch;
 }
 
 /** Early by less than this is on time: clocks of processes differ a little. */
@@ -97,6 +99,7 @@ export class ActorWorkers {
         { type: due.event, at: Math.max(now, dueAt) },
         { stepId, cause: { kind: 'timer', id: due.id }, fires: { id: due.id, armedSeq: due.armedSeq } },
       );
+      this.#options.watch?.fired({ machine, event: due.event, lateMs: Math.max(0, now - dueAt) });
     }
     return undefined;
   }
@@ -120,11 +123,21 @@ export class ActorWorkers {
       return undefined;
     }
     const view = { doc, call, at: clock.now(), earlierStarts, lane, signal: this.#stopping.signal };
-    const making = effect.run(view).then(async (answer) => {
-      if ('postponeMs' in answer) return { postponed: answer, doc, call };
-      await this.#answer(machine, id, callId, effect, answer);
-      return undefined;
-    });
+    const elapsedMs = stopwatch();
+    const told = (answer?: CallAnswer) =>
+      this.#options.watch?.called({ machine, doc, call, answer, durationMs: elapsedMs() });
+    const making = effect.run(view).then(
+      async (answer) => {
+        if ('postponeMs' in answer) return { postponed: answer, doc, call };
+        told(answer);
+        await this.#answer(machine, id, callId, effect, answer);
+        return undefined;
+      },
+      (error) => {
+        told();
+        throw error;
+      },
+    );
     return this.#withPatience(making, callId, effect);
   }
 
