@@ -2,8 +2,9 @@
  * What is true of any request. This door is the one that re-exports: rooms' `routes.ts` need a little of each
  * file here, and nothing else of them.
  */
-export type { AccessLine } from './access.ts';
+export type { AccessLine, RequestState } from './access.ts';
 export { type Authenticate, roleAllows } from './auth.ts';
+export { readRaw } from './body.ts';
 export {
   AppError,
   actionNotAllowed,
@@ -19,10 +20,11 @@ export {
 } from './errors.ts';
 export { type Health, livez, readyz, version } from './health.ts';
 export { IdempotencyStore, idempotencySpec, type ProducedAnswer, ReplayConflict } from './idempotency.ts';
+export { type Inside, type InsideRoute, insideOf } from './inside.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
 export { type Listener, listen } from './listen.ts';
 export { RateLimiter, type RateTerms } from './rate.ts';
-export { loggable } from './render.ts';
+export { loggable, toAppError } from './render.ts';
 export {
   type Answer,
   type Auth,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
-import Koa, { type Context } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -30,6 +30,8 @@ export interface KoaOptions {
   rate?: { limiter: RateLimiter; terms: RateTerms };
   /** Told of every finished request, for metrics. */
   observe?: (line: AccessLine) => void;
+  /** Pages beside the routes, with a sign-in and errors of their own: takes what is its and passes on the rest. */
+  pages?: Middleware;
   /** Longest time a handler may take, in milliseconds, before the caller is told 503. */
   answerTimeoutMs?: number;
 }
@@ -45,6 +47,7 @@ export function createKoa(options: KoaOptions): Koa {
   for (const route of options.routes) router.register(route.path, [route.method], serve(route, options));
   app.use(access(options));
   app.use(checkAddress);
+  if (options.pages) app.use(options.pages);
   app.use(router.routes());
   app.use(unmatched);
   // Koa reports here what happens after the answer began, such as a client that went away.
