@@ -13,7 +13,7 @@ import type {
 import { raiseAlert } from '../alerts.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import type { Events } from '../events/events.ts';
+import type { EventDoc, Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
 import { type Seats, seatsWhenActive, seatsWhenFailing } from './inflight.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
@@ -76,7 +76,7 @@ export function deliveryCallEffects(needs: WebhookNeeds): Record<(typeof deliver
   return {
     postWebhook: {
       concurrency: 100,
-      patienceMs: 45_000,
+      patienceMs: 20_000,
       lanes: [
         { name: firstLane, concurrency: 100 },
         { name: retryLane, concurrency: 40 },
@@ -130,7 +130,10 @@ export function endpointCallEffects(needs: WebhookNeeds): Record<(typeof endpoin
 async function postWebhook(needs: WebhookNeeds, view: CallView): Promise<CallAnswer | CallPostponed> {
   const doc = view.doc as DeliveryDoc;
   const { attempt, tries, cameFrom } = doc.snapshot.context;
-  const endpoint = await readEndpoint(needs, doc);
+  const [endpoint, event] = await Promise.all([
+    readEndpoint(needs, doc),
+    needs.events.find(doc.data.eventId),
+  ]);
   if (!endpoint || endpoint.state === 'deleted' || !doc.state.startsWith('pending')) {
     return { event: { type: 'attempt.canceled' } };
   }
@@ -140,15 +143,13 @@ async function postWebhook(needs: WebhookNeeds, view: CallView): Promise<CallAns
   if (view.earlierStarts >= lossesMax) return { event: lost(needs, tries, attempt) };
   const isActive = endpoint.state === 'active';
   if (!isActive && view.lane === firstLane) return { postponeMs: 0, lane: retryLane };
+  if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
   const seats = isActive ? seatsWhenActive : seatsWhenFailing;
   const seat = await needs.seats.take(endpoint._id, view.call.id, seats);
   if ('stepBackMs' in seat) return { postponeMs: seat.stepBackMs };
-  try {
-    const result = await attemptOnce(needs, doc, endpoint);
-    return { event: await outcomeOf(needs, doc, result, tries, attempt) };
-  } finally {
-    seat.leave();
-  }
+  // The seat is for the receiver's part only: what we do with the answer holds up no other attempt.
+  const result = await attemptOnce(needs, doc, endpoint, event).finally(() => seat.leave());
+  return { event: await outcomeOf(needs, doc, result, tries, attempt) };
 }
 
 /** The same bytes as ever, a fresh time and signature. */
@@ -156,9 +157,8 @@ async function attemptOnce(
   needs: WebhookNeeds,
   doc: DeliveryDoc,
   endpoint: EndpointDoc,
+  event: EventDoc,
 ): Promise<AttemptResult> {
-  const event = await needs.events.find(doc.data.eventId);
-  if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
   const body = Buffer.from(event.body);
   const secrets = needs.webhooks.signingSecrets(endpoint);
   const signature = signatureHeaders({ eventId: event._id, body, secrets, atMs: needs.clock.now() });
@@ -281,7 +281,7 @@ async function releasePage(needs: WebhookNeeds, endpointId: string, cause: strin
 export async function releaseStranded(needs: WebhookNeeds): Promise<void> {
   const withHeld = await needs.db
     .collection<DeliveryDoc>(deliveriesSpec.name)
-    .aggregate<{ _id: string }>([{ $match: { state: 'held' } }, { $group: { _id: '$data.endpointId' } }])
+    .aggregate<{ _id: string }>([{ $match: { mode: { $in: ['live', 'test'] }, state: 'held' } }, { $group: { _id: '$data.endpointId' } }])
     .toArray();
   for (const { _id } of withHeld) {
     const endpoint = await needs.actors().read({ machine: 'endpoint', id: _id });

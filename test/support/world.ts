@@ -135,5 +135,23 @@ async function settle(world: World, withinMs: number): Promise<boolean> {
     for (const { event } of world.receiver.received) world.outside.received.add(event?.id);
     return open === 0 && undelivered === 0;
   }, withinMs);
+  if (!ended) process.stderr.write(`${await leftOpen(world)}\n${world.process.output().slice(-3000)}\n`);
   return ended === true;
+}
+
+/** What has not ended, for whoever reads a failed test. */
+async function leftOpen({ db }: World): Promise<string> {
+  const open = { projection: { state: 1, dueAt: 1, timers: 1, calls: 1 }, limit: 20 };
+  const left = await Promise.all([
+    db.collection('collections').find({ status: 'created' }, open).toArray(),
+    db
+      .collection('deliveries')
+      .find({ state: { $ne: 'delivered' } }, open)
+      .toArray(),
+    db
+      .collection('endpoints')
+      .find({}, { projection: { state: 1 } })
+      .toArray(),
+  ]);
+  return `left open at ${new Date().toISOString()}: ${JSON.stringify(left, undefined, 1)}`;
 }
