@@ -21,7 +21,7 @@ const patient: RedisOptions = { maxRetriesPerRequest: null };
 const workerDefaults = {
   stalledInterval: 5_000,
   maxStalledCount: 1_000_000,
-  lockDuration: 30_000,
+  lockDuration: 15_000,
   drainDelay: 30,
   runRetryDelay: 1_000,
 } satisfies Partial<WorkerOptions>;
