@@ -20,7 +20,7 @@ import { ActorStore } from './store.ts';
 
 export { Committer, CommitUnknown, isOutage } from './commit.ts';
 export * from './document.ts';
-export { Handover } from './handover.ts';
+export { Handover, queueNames } from './handover.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepsSpec } from './plan.ts';
 export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
@@ -33,11 +33,14 @@ export { ActorWorkers } from './work.ts';
  * at once or not at all. Only after the commit are calls and timers handed to the queue.
  */
 
+/** The index of lists by state, newest first. Without a mode or state each is asked for all that there are. */
+export const actorsByState = { mode: 1, state: 1, _id: -1 } as const;
+
 /** Indexes that every machine's collection of actors has. */
 export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
   { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
   { key: { merchantId: 1, mode: 1, _id: -1 } },
-  { key: { state: 1, _id: -1 } },
+  { key: actorsByState },
   { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
 ];
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { NewJob, Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
-import type { ActorDoc, Call, Timer } from './document.ts';
+import type { ActorDoc, Call, MachineDefinition, Timer } from './document.ts';
 
 /**
  * Hands calls and timers to BullMQ, after the commit and in the background: nobody waits for Redis. While
@@ -17,6 +17,15 @@ export const wakeQueue = 'wake';
 /** The queue of a call, one for each lane. */
 export function callQueue(type: string, lane: string | undefined): string {
   return lane ? `${type}.${lane}` : type;
+}
+
+/** Every queue that the corridor works on. */
+export function queueNames(definitions: readonly MachineDefinition[]): string[] {
+  const calls = definitions.flatMap((definition) => Object.entries(definition.calls));
+  const lanes = calls.flatMap(([type, { lanes }]) =>
+    lanes ? lanes.map(({ name }) => callQueue(type, name)) : [callQueue(type, undefined)],
+  );
+  return [wakeQueue, ...lanes];
 }
 
 /** The job id of a wake-up, from the moment it is for: the same one is added once, leftovers are harmless. */
