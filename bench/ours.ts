@@ -67,7 +67,7 @@ async function prepareDeliveries(url: string, total: number): Promise<void> {
     await actors.create(delivery, {
       stepId: id,
       cause: { kind: 'operator', id: 'bench' },
-      writes: [recordEvent({ ...event, collectionId: 'bench', data })],
+      writes: [recordEvent({ ...event, collectionId: 'sample.bench', data })],
     });
   };
   for (let from = 0; from < total; from += 200) {
