@@ -14,8 +14,6 @@ export interface Placed extends Omit<Shape, 'children'>, Point {
   children: Placed[];
 }
 
-const room = page.width - 2 * page.margin;
-
 const manners: readonly Manner[] = [
   { leaf: 40, header: 58, label: 40 },
   { leaf: 28, header: 46, label: 26 },
@@ -24,9 +22,10 @@ const manners: readonly Manner[] = [
 /** As many shapes of a box are tried in the box around it. */
 const shapesMax = 3;
 
-/** Lays the whole chart out on a page of `page.width`, or on a wider one if it cannot be helped. */
-export function layOut(root: Box): Placed {
-  const ofChildren = root.children.map(shapesOf);
+/** Lays the whole chart out on a page of this width, or on a wider one if it cannot be helped. */
+export function layOut(root: Box, width: number = page.width): Placed {
+  const room = width - 2 * page.margin;
+  const ofChildren = root.children.map((child) => shapesOf(child, room));
   const builds = root.children.map(buildOf);
   // Children in shapes of one size first, then each of them in its other shapes; what is built alike looks alike.
   let chosen = root.children.map(() => 0);
@@ -35,7 +34,7 @@ export function layOut(root: Box): Placed {
     const children = ofChildren.map((shapes, child) => shapes[choice[child]!] ?? shapes.at(-1)!);
     for (const manner of manners) {
       const shape = outerShape(root, children, manner);
-      if (!best || isBetter(shape, best)) [best, chosen] = [shape, choice];
+      if (!best || isBetter(shape, best, room)) [best, chosen] = [shape, choice];
     }
   };
   for (let tier = 0; tier < shapesMax; tier += 1) consider(root.children.map(() => tier));
@@ -48,9 +47,14 @@ export function layOut(root: Box): Placed {
 }
 
 /** The sensible shapes of a box, the lowest (and widest) first. */
-function shapesOf(box: Box): Shape[] {
-  if (box.children.length === 0) return worthwhile(manners.map((manner) => leafShape(box, manner)));
-  return worthwhile(candidates(box, box.children.map(shapesOf)));
+function shapesOf(box: Box, room: number): Shape[] {
+  if (box.children.length === 0)
+    return worthwhile(
+      manners.map((manner) => leafShape(box, manner)),
+      room,
+    );
+  const ofChildren = box.children.map((child) => shapesOf(child, room));
+  return worthwhile(candidates(box, ofChildren), room);
 }
 
 /** Every manner, with all children in their lowest, middle or narrowest shape. */
@@ -66,13 +70,13 @@ function buildOf(box: Box): string {
 }
 
 /** What fits the page is better, then what is lower. */
-function isBetter(a: Shape, b: Shape): boolean {
+function isBetter(a: Shape, b: Shape, room: number): boolean {
   const [excessA, excessB] = [Math.max(0, a.width - room), Math.max(0, b.width - room)];
   return excessA === excessB ? a.height < b.height : excessA < excessB;
 }
 
 /** Leaves out what is both wider and higher than another shape; of the rest a few, spread evenly. */
-function worthwhile(shapes: readonly Shape[]): Shape[] {
+function worthwhile(shapes: readonly Shape[], room: number): Shape[] {
   const sorted = [...shapes].sort((a, b) => a.height - b.height || a.width - b.width);
   const kept: Shape[] = [];
   for (const shape of sorted) {

@@ -1,5 +1,6 @@
 import type { Point, Run } from './arrange.ts';
 import { type Placed, page } from './layout.ts';
+import { anyState } from './read.ts';
 import { measures, type PlacedArrow, type PlacedLine } from './shape.ts';
 import { type Line, type Tone, textOf } from './words.ts';
 
@@ -39,17 +40,25 @@ export interface Lighting {
   active?: string;
   /** States that it has been in. */
   visited?: readonly string[];
+  /** The moves it made, from state to state: their arrows are lit. */
+  taken?: readonly Move[];
+}
+
+export interface Move {
+  from: string;
+  to: string;
 }
 
 interface Drawing {
   name: string;
   version: string | undefined;
-  detail: 'full' | 'overview';
+  detail: 'full' | 'overview' | 'focus';
   lighting: Lighting;
+  isInline: boolean;
 }
 
 /** Draws a placed chart; the same input gives the same bytes. */
-export function drawSvg(root: Placed, { name, version, detail, lighting }: Drawing): string {
+export function drawSvg(root: Placed, { name, version, detail, lighting, isInline }: Drawing): string {
   const width = Math.ceil(root.width + 2 * page.margin);
   const height = Math.ceil(root.height + 2 * page.margin);
   const title = escaped(`Statechart of ${name}${version ? `, version ${version}` : ''}`);
@@ -57,15 +66,21 @@ export function drawSvg(root: Placed, { name, version, detail, lighting }: Drawi
     `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 ${width} ${height}" width="${width}" ` +
       `height="${height}" role="img" aria-label="${title}">`,
     `<title>${title}</title>`,
-    `<style>${style()}</style>`,
-    `<defs><marker id="${name}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" ` +
-      `markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0 0.5 7.5 4 0 7.5 1.8 4z"/></marker></defs>`,
+    ...(isInline ? [] : [`<style>${chartStyle()}</style>`]),
+    `<defs>${headOf(`${name}-head`, 'head')}${lighting.taken ? headOf(`${name}-head-lit`, 'head lit') : ''}</defs>`,
     `<rect class="paper" width="${width}" height="${height}"/>`,
     ...(detail === 'full' ? textParts([legendOf(root)]) : []),
     ...stateParts(root, name, 0, lighting),
     '</svg>',
   ];
   return `${parts.join('\n')}\n`;
+}
+
+function headOf(id: string, classes: string): string {
+  return (
+    `<marker id="${id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" ` +
+    `markerUnits="userSpaceOnUse" orient="auto"><path class="${classes}" d="M0 0.5 7.5 4 0 7.5 1.8 4z"/></marker>`
+  );
 }
 
 /** How to read the words, beside the name. */
@@ -89,13 +104,14 @@ function stateParts(placed: Placed, name: string, depth: number, lighting: Light
   const kind = isLeaf ? 'leaf' : depth === 0 ? 'root' : depth % 2 === 1 ? 'outer' : 'inner';
   const classes = ['state', kind, ...lightsOf(box.path, lighting)];
   const id = box.path === '' ? name : `${name}.${box.path}`;
+  const taken = takenOf(placed, lighting.taken ?? []);
   return [
     `<g class="${classes.join(' ')}" id="${id}" data-state="${box.path}">`,
     `<rect class="body" ${rectangle(x, y, width, height)} rx="${isLeaf ? 7 : 10}"/>`,
     `<text class="name" x="${round(x + measures.padding)}" y="${round(y + 18)}">${escaped(box.name)}</text>`,
     ...textParts(rows),
     ...children.flatMap((child) => stateParts(child, name, depth + 1, lighting)),
-    ...arrows.flatMap((arrow) => arrowParts(arrow, name)),
+    ...arrows.flatMap((arrow) => arrowParts(arrow, name, taken.has(arrow))),
     ...(start
       ? [`<circle class="start" cx="${round(start.x)}" cy="${round(start.y)}" r="${measures.startRadius}"/>`]
       : []),
@@ -104,25 +120,48 @@ function stateParts(placed: Placed, name: string, depth: number, lighting: Light
   ];
 }
 
+/** The arrows of a box that these moves took; what holds in any state is one arrow for all. */
+function takenOf({ children, arrows }: Placed, moves: readonly Move[]): ReadonlySet<PlacedArrow> {
+  const childOf = (state: string) => children.find(({ box }) => holds(box.path, state))?.box.path;
+  return new Set(
+    moves.flatMap((move) => {
+      const [from, to] = [childOf(move.from), childOf(move.to)];
+      if (from === undefined || to === undefined || from === to) return [];
+      const into = arrows.filter((arrow) => arrow.to === to);
+      return into.find((arrow) => arrow.from === from) ?? into.find((arrow) => arrow.from === anyState) ?? [];
+    }),
+  );
+}
+
+function holds(path: string, state: string): boolean {
+  return path !== '' && (state === path || state.startsWith(`${path}.`));
+}
+
 /** An outer state is lit with the ones inside it. */
 function lightsOf(path: string, { active, visited }: Lighting): string[] {
-  const holds = (state: string) => path !== '' && (state === path || state.startsWith(`${path}.`));
   return [
-    ...(active !== undefined && holds(active) ? ['active'] : []),
-    ...(visited?.some(holds) ? ['visited'] : []),
+    ...(active !== undefined && holds(path, active) ? ['active'] : []),
+    ...(visited?.some((state) => holds(path, state)) ? ['visited'] : []),
   ];
 }
 
 /** Where the words leave something out, pointing at the arrow shows it. */
-function arrowParts({ from, to, runs, words, notes }: PlacedArrow, name: string): string[] {
+function arrowParts({ from, to, runs, words, notes }: PlacedArrow, name: string, isTaken: boolean): string[] {
   const lines = runs.map((run, index) => {
-    const head = index === runs.length - 1 ? ` marker-end="url(#${name}-head)"` : '';
+    const end = `url(#${name}-head${isTaken ? '-lit' : ''})`;
+    const head = index === runs.length - 1 ? ` marker-end="${end}"` : '';
     return `<path class="arrow" d="${lineAlong(run)}"${head}/>`;
   });
   const whole = notes.map((note) => escaped(textOf(note))).join('\n');
   const title = whole === '' ? [] : [`<title>${whole}</title>`];
   const ends = `data-from="${from}" data-to="${to}"`;
-  return [`<g class="transition" ${ends}>`, ...title, ...lines, ...textParts(words), '</g>'];
+  return [
+    `<g class="transition${isTaken ? ' taken' : ''}" ${ends}>`,
+    ...title,
+    ...lines,
+    ...textParts(words),
+    '</g>',
+  ];
 }
 
 function anyParts({ x, y }: Point): string[] {
@@ -168,7 +207,8 @@ function lineAlong(run: Run): string {
   return path;
 }
 
-function style(): string {
+/** The style of every chart, whatever is in it. */
+export function chartStyle(): string {
   const set = (property: string, colour: Colour) =>
     `${property}:${palette[colour][0]};${property}:var(--chart-${colour});`;
   const variables = (shade: 0 | 1) =>
@@ -196,6 +236,8 @@ function style(): string {
     `.chart .visited>.body{${set('stroke', 'lit')}}`,
     `.chart .active>.body{stroke-width:2.5;${set('stroke', 'lit')}}`,
     `.chart .leaf.active>.body{${set('fill', 'litLeaf')}}`,
+    `.chart .taken>.arrow{stroke-width:2;${set('stroke', 'lit')}}`,
+    `.chart .head.lit{${set('fill', 'lit')}}`,
   ].join('');
 }
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { AnyStateNode } from 'xstate';
 import { collectionMachine } from '../../machines/collection.ts';
 import { endpointMachine } from '../../machines/endpoint.ts';
-import { chartMermaid, chartSvg } from '../../src/charts/charts.ts';
+import { chartMermaid, chartStyle, chartSvg } from '../../src/charts/charts.ts';
 import { layOut, type Placed, page } from '../../src/charts/layout.ts';
 import { readChart } from '../../src/charts/read.ts';
 import { measures, type PlacedLine } from '../../src/charts/shape.ts';
@@ -57,6 +57,36 @@ describe('the charts', function () {
     expect(classesOf(svg, 'created.pushing.backingOff')).to.deep.equal(['state', 'leaf', 'visited']);
     expect(classesOf(svg, 'created')).to.include.members(['active', 'visited']);
     expect(classesOf(svg, 'succeeded')).not.to.include.members(['active']);
+  });
+
+  it('light the arrows of the moves that were made, the one for any state where no other fits', () => {
+    const moves = [
+      { from: 'created.pushing.sending', to: 'created.awaitingApproval' },
+      { from: 'created.awaitingApproval', to: 'expired.watching' },
+      { from: 'expired.watching', to: 'expired.latePaid.held' },
+    ];
+    const svg = chartSvg(collectionMachine, 'overview', { taken: moves });
+    const taken = [...svg.matchAll(/class="transition taken" data-from="(.*?)" data-to="(.*?)"/g)];
+    expect(taken.map(([, from, to]) => [from, to])).to.have.deep.members([
+      ['created.pushing', 'created.awaitingApproval'],
+      ['created', 'expired'],
+      ['*', 'expired.latePaid'],
+    ]);
+    expect(chartSvg(collectionMachine, 'overview')).not.to.match(/class="transition taken"|-head-lit/);
+  });
+
+  it('close what an actor was never in, where the eye is to find it at once', () => {
+    const active = 'created.awaitingApproval';
+    const svg = chartSvg(collectionMachine, 'focus', { active, visited: ['created.pushing.sending'] });
+    for (const path of ['created.pushing.backingOff', 'created.confirming', 'succeeded', 'expired'])
+      expect(svg).to.include(`data-state="${path}"`);
+    for (const path of ['created.confirming.polling', 'succeeded.standing', 'expired.latePaid'])
+      expect(svg).not.to.include(`data-state="${path}"`);
+  });
+
+  it('carry no style where the page has it', () => {
+    expect(chartSvg(endpointMachine, 'overview', {}, { isInline: true })).not.to.include('<style>');
+    expect(chartSvg(endpointMachine, 'overview')).to.include(`<style>${chartStyle()}</style>`);
   });
 
   it('say every event, guard, delay and effect of the machine', () => {
