@@ -47,12 +47,13 @@ export function operationAt(method: string, path: string): Operation | undefined
 
 const html = '<html><body><h1>Bad Gateway</h1></body></html>';
 
-/** What refusals are called on the wire; cancelled, wrong PIN and declined are not told apart (INS-6). */
+/** What refusals are called on the wire; cancelled, wrong PIN and declined are not told apart (INS-6), and INS-1 names none. */
 const codeOf: Readonly<Record<string, string>> = {
   insufficient_funds: 'INS-2006',
   payer_not_found: 'INS-2051',
   payer_limit_reached: 'INS-990',
   rejected: 'INS-21',
+  provider_error: 'INS-1',
 };
 
 export class OpenApi {

@@ -17,6 +17,7 @@ import {
 import type { Write } from '../mongo.ts';
 import {
   answerWrite,
+  claimedCodes,
   type Evidence,
   type Fault,
   type PushOutcome,
@@ -149,7 +150,7 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       patienceMs: 30_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: (view) => ask(railOf(view), view),
+      run: (view) => ask(railOf(view), view, () => claimedCodes(needs.db, view.doc._id)),
     },
     reversePayment: {
       concurrency: 10,
@@ -216,7 +217,11 @@ function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {
   }
 }
 
-async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
+async function ask(
+  rail: Rail,
+  view: CallView,
+  claims: () => Promise<readonly string[]>,
+): Promise<CallAnswer> {
   const { doc, at, signal } = view;
   const { _id, data, snapshot } = doc as CollectionDoc;
   const answer = await rail.queryStatus(
@@ -225,6 +230,7 @@ async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
       msisdn: data.msisdn,
       amountTzs: Number(data.amountTzs),
       pushedAtMs: snapshot.context.pushedAt,
+      claims,
     },
     signal,
   );

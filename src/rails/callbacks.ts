@@ -107,6 +107,11 @@ export class Callbacks {
   }
 }
 
+/** The different result codes that callbacks about a collection claimed. Claims, for nobody signs them. */
+export function claimedCodes(db: Db, collectionId: string): Promise<string[]> {
+  return db.collection<CallbackDoc>(callbacksSpec.name).distinct('hint.code', { collectionId });
+}
+
 /** Compared in constant time; the digests make the lengths equal. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();

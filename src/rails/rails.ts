@@ -9,7 +9,7 @@ export {
   type RailOperation,
   railOperations,
 } from './breakers.ts';
-export { type CallbackDoc, Callbacks, callbacksSpec } from './callbacks.ts';
+export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes } from './callbacks.ts';
 export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';
@@ -96,6 +96,11 @@ export interface StatusQuery {
   amountTzs: number;
   /** When our push began, as far as we know; null when nothing was sent. */
   pushedAtMs: number | null;
+  /**
+   * Result codes that callbacks about this payment claimed. Nobody signs them: a rail may only name by them the
+   * reason of a failure that it has found by asking.
+   */
+  claims?: () => Promise<readonly string[]>;
 }
 
 export type StatusAnswer =

@@ -7,6 +7,7 @@ import { startSimulator } from '../../simulator/simulator.ts';
 import { MovableClock } from '../../src/clock.ts';
 import { MpesaRail, networkStories, OwnSessions, simulate, TestRail } from '../../src/rails/rails.ts';
 import { type Door, describeRail, type Story } from '../support/railKit.ts';
+import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 
 /** The conformance kit against both doors of the simulated network. */
@@ -77,6 +78,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
   const clock = new MovableClock();
   const dataDir = await mkdtemp(join(tmpdir(), 'kusanya-rail-'));
   const bells = new Set<(collectionId: string) => void>();
+  const claims = new Map<string, string[]>();
   const parts: { rail?: MpesaRail } = {};
   const receiver = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -84,7 +86,10 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
     request.on('end', () => {
       const parse = parts.rail!.parseCallback({ body: Buffer.concat(chunks) });
       response.writeHead(parse.reply.status).end(parse.reply.body);
-      if (parse.kind === 'notice') for (const heard of bells) heard(parse.collectionId);
+      if (parse.kind !== 'notice') return;
+      const { collectionId, hint } = parse;
+      if (hint.code) claims.set(collectionId, [...(claims.get(collectionId) ?? []), hint.code]);
+      for (const heard of bells) heard(collectionId);
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
@@ -108,9 +113,6 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
     sessionTerms: { activationMs: 0, backOffMs: 0 },
   });
   parts.rail = rail;
-  // Asynchronous, only the unsigned callback names the reason of a customer's refusal; the query says Failed.
-  const isHidden = (ends: string) =>
-    mode === 'async' && ['insufficient_funds', 'declined', 'payer_limit_reached'].includes(ends);
   // Nothing says INS-9: nobody asks before the prompt is over by our own clock, and by then it is paid.
   const isWaitedFor = (ends: string) => mode === 'async' && ends === 'late';
   // By then the network would also deny what it never told: that story needs an answer in between.
@@ -118,7 +120,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
   const told = Object.entries(networkStories).filter(isTold);
   const stories = told.map(([msisdn, { what, ends }]) => ({
     ...{ msisdn, what },
-    ends: isHidden(ends) ? 'provider_error' : isWaitedFor(ends) ? 'succeeded' : ends,
+    ends: isWaitedFor(ends) ? 'succeeded' : ends,
   }));
   return {
     rail,
@@ -134,6 +136,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
       bells.add(heard);
       return () => bells.delete(heard);
     },
+    claims: (collectionId) => until(async () => claims.get(collectionId)).then((codes) => codes ?? []),
     line: { faults: simulator.faults, counts: simulator.counts, sessionsMade: simulator.sessionsMade },
     close: async () => {
       rail.close();

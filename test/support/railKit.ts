@@ -37,6 +37,8 @@ export interface Door {
   breaches(): string[];
   /** Hears every bell that rings for a collection, until the answer is called. */
   onBell(heard: (collectionId: string) => void): () => void;
+  /** Result codes that callbacks about a collection claimed; waits for those under way, as time is not waited for. */
+  claims?(collectionId: string): Promise<readonly string[]>;
   /** Doors that go over a line can have it broken. */
   line?: Line;
   close(): Promise<void>;
@@ -319,7 +321,8 @@ export async function walk(door: Door, msisdn: string): Promise<Walked> {
     } else if (call === 'askRail') {
       clock.advance(Math.max(0, context.askedAt - clock.now()));
       const askedAt = clock.now();
-      const answer = await rail.queryStatus({ ...payment, pushedAtMs: context.pushedAt }, never);
+      const claims = async () => (await door.claims?.(collectionId)) ?? [];
+      const answer = await rail.queryStatus({ ...payment, pushedAtMs: context.pushedAt, claims }, never);
       send({ ...askEvent(answer), askedAt } as { type: string });
     } else {
       const timer = earliestOf(world.timers);

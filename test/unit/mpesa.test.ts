@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { answeredPush, answeredReversal, answeredStatus } from '../../src/rails/mpesa/answers.ts';
+import {
+  answeredPush,
+  answeredReversal,
+  answeredStatus,
+  reasonedStatus,
+} from '../../src/rails/mpesa/answers.ts';
 import { parseMpesaCallback } from '../../src/rails/mpesa/callback.ts';
 import { vodacomTanzania } from '../../src/rails/mpesa/codes.ts';
 import { amountText, itemDescription, referencesOf } from '../../src/rails/mpesa/fields.ts';
@@ -121,6 +126,21 @@ describe('what M-Pesa’s answers mean', () => {
     for (const word of ['', 'N/A', 'Done', 'constructor']) {
       expect(said(word), word).to.deep.equal({ kind: 'unknown', why: 'unknown_status' });
     }
+  });
+
+  it('takes from callbacks why a payment failed, and never that it failed', async () => {
+    const asked = (word: string, ...claims: string[]) => {
+      const fields = { output_ResponseCode: 'INS-0', output_ResponseTransactionStatus: word };
+      return reasonedStatus(vodacomTanzania, answered(200, fields), async () => claims);
+    };
+    const { code, fault } = (await asked('Failed', 'INS-2006')) as { code: string; fault: string };
+    expect([code, fault]).to.deep.equal(['insufficient_funds', 'customer']);
+    expect(await asked('Failed', 'INS-9', 'INS-6', 'INS-7777')).to.include({ code: 'declined' });
+    for (const claims of [[], ['INS-0'], ['INS-1'], ['INS-6', 'INS-2006'], ['constructor']])
+      expect(await asked('Failed', ...claims), claims.join()).to.include({ code: 'provider_error' });
+    expect(await asked('Cancelled', 'INS-2006'), 'the rail’s own word').to.include({ code: 'cancelled' });
+    for (const word of ['Pending', 'Expired', 'N/A'])
+      expect(await asked(word, 'INS-2006'), word).to.deep.equal(said(word));
   });
 
   it('learns nothing of the payment from a refused question', () => {

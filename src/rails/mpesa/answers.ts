@@ -1,5 +1,5 @@
 import type { PushOutcome, ReverseOutcome, StatusAnswer } from '../rails.ts';
-import { type Market, pushMeaning, statusMeaning } from './codes.ts';
+import { type Market, pushMeaning, reasonOf, statusMeaning } from './codes.ts';
 import type { WireAnswer } from './wire.ts';
 
 /** What an answer of M-Pesa amounts to. Pure; the codes are in codes.ts. */
@@ -55,6 +55,22 @@ export function answeredStatus(market: Market, answer: WireAnswer): StatusAnswer
   if (reversed !== 'false') return { kind: 'unknown', why: 'unknown_status' };
   const receipt = receiptOf(fields.output_OriginalTransactionID) ?? receiptOf(fields.output_TransactionID);
   return { kind: 'succeeded', ...(receipt ? { receipt } : {}) };
+}
+
+/**
+ * A question's answer with the reason of a failure, where only a callback tells it: "Failed" is the rail's verdict, and
+ * all that an unsigned claim may add is why (insufficient_funds rather than provider_error).
+ */
+export async function reasonedStatus(
+  market: Market,
+  answer: WireAnswer,
+  claims: () => Promise<readonly string[]>,
+): Promise<StatusAnswer> {
+  const status = answeredStatus(market, answer);
+  if (answer.kind !== 'answered' || status.kind !== 'failed') return status;
+  const meaning = statusMeaning(market, answer.fields.output_ResponseTransactionStatus ?? '');
+  if (meaning?.is !== 'failed' || !meaning.isUnnamed) return status;
+  return { ...status, ...reasonOf(market, await claims()) };
 }
 
 /** A reversal's answer. */

@@ -17,7 +17,8 @@ export type StatusMeaning =
   | { is: 'paid' }
   | { is: 'pending' }
   | { is: 'expired' }
-  | { is: 'failed'; code: FailureCode; fault: Fault };
+  /** `isUnnamed`: the word says that it failed, and not why. */
+  | { is: 'failed'; code: FailureCode; fault: Fault; isUnnamed?: true };
 
 export interface Market {
   /** Its name in paths. */
@@ -78,7 +79,7 @@ export const vodacomTanzania: Market = {
     pending: { is: 'pending' },
     expired: { is: 'expired' },
     cancelled: { is: 'failed', code: 'cancelled', fault: 'customer' },
-    failed: { is: 'failed', code: 'provider_error', fault: 'provider' },
+    failed: { is: 'failed', code: 'provider_error', fault: 'provider', isUnnamed: true },
   },
   reversalRefused: [
     'INS-6',
@@ -114,4 +115,21 @@ export function pushMeaning(market: Market, code: string): PushMeaning {
 export function statusMeaning(market: Market, word: string): StatusMeaning | undefined {
   const known = word.toLowerCase();
   return Object.hasOwn(market.statuses, known) ? market.statuses[known] : undefined;
+}
+
+/**
+ * The reason of a failure whose word does not tell it, from the codes that callbacks claimed; undefined when they name
+ * none, or several: then somebody made one up.
+ */
+export function reasonOf(
+  market: Market,
+  claims: readonly string[],
+): { code: FailureCode; fault: Fault } | undefined {
+  const named = new Map<FailureCode, Fault>();
+  for (const claim of claims) {
+    const meaning = pushMeaning(market, claim);
+    if (meaning.is === 'failed') named.set(meaning.code, meaning.fault);
+  }
+  const [only, another] = named;
+  return only && !another ? { code: only[0], fault: only[1] } : undefined;
 }

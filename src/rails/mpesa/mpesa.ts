@@ -17,7 +17,7 @@ import type {
   StatusAnswer,
   StatusQuery,
 } from '../rails.ts';
-import { answeredPush, answeredReversal, answeredStatus } from './answers.ts';
+import { answeredPush, answeredReversal, reasonedStatus } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
 import { amountText, itemDescription, referencesOf } from './fields.ts';
@@ -178,7 +178,8 @@ export class MpesaRail implements Rail {
       },
       signal,
     );
-    return { ...answeredStatus(this.#market, answer), evidence: this.#evidence(answer) };
+    const status = await reasonedStatus(this.#market, answer, query.claims ?? (async () => []));
+    return { ...status, evidence: this.#evidence(answer) };
   }
 
   async reversePayment(
