@@ -1,5 +1,12 @@
 import type { TObject, TSchema } from 'typebox';
-import { ErrorBody, type ErrorCode, errorTable, type Operation, type Route } from './http/http.ts';
+import {
+  type AnswerDoc,
+  ErrorBody,
+  type ErrorCode,
+  errorTable,
+  type Operation,
+  type Route,
+} from './http/http.ts';
 
 /**
  * The OpenAPI 3.1 document, made from the same table that serves the requests: what is not in the table is
@@ -105,7 +112,10 @@ function operation(route: Route, components: Components): Json {
       ...(links ? { links } : {}),
     };
   }
-  Object.assign(responses, errorResponses(route, components));
+  for (const [status, response] of Object.entries(errorResponses(route, components))) {
+    const own = answers[Number(status)];
+    responses[status] = own ? eitherOf(own, response, components) : response;
+  }
   return {
     operationId: id,
     summary,
@@ -116,6 +126,14 @@ function operation(route: Route, components: Components): Json {
     ...(endpoint.body ? { requestBody: requestBody(endpoint.operation, endpoint.body, components) } : {}),
     responses,
   };
+}
+
+/** A status that a route answers in a form of its own, and that every route can answer as an error. */
+function eitherOf(own: AnswerDoc, error: Json, components: Components): Json {
+  const { 'application/json': json } = error.content as Record<string, Json>;
+  const schema = { anyOf: [own.schema ? components.place(own.schema) : {}, json!.schema] };
+  const description = `${own.description}\n\n${String(error.description)}`;
+  return { ...error, description, content: { 'application/json': { ...json, schema } } };
 }
 
 function content(
@@ -215,7 +233,7 @@ const header = (name: string, required?: true): Json =>
 
 function answerHeaders({ auth, endpoint }: Route, status: number, codes: readonly ErrorCode[] = []): Json {
   const listed: Json = { 'Request-Id': header('RequestId'), 'Cache-Control': header('CacheControl') };
-  if (auth === 'merchant' && status !== 401 && status !== 403) {
+  if (auth === 'merchant' && status !== 401) {
     listed['RateLimit-Limit'] = header('RateLimitLimit');
     listed['RateLimit-Remaining'] = header('RateLimitRemaining');
     listed['RateLimit-Reset'] = header('RateLimitReset');

@@ -5,7 +5,7 @@ import { limits } from './limits.ts';
 
 /**
  * THE SETTINGS: every environment variable of the service with its default, bounds and description. config.ts
- * reads them; .env.example and the README's table are printed from here.
+ * reads them; .env.example and the table in docs/OPERATING.md are printed from here.
  */
 
 /** `72h` → 259,200,000. Undefined for anything that is not a number with one of our units. */
@@ -338,7 +338,7 @@ export function renderEnvExample(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The README's table of settings, in Markdown. */
+/** The table of settings in docs/OPERATING.md. */
 export function renderSettingsTable(): string {
   const rows = settingEntries.map(([name, setting]) => {
     const given = setting.default === undefined || setting.default === '' ? '' : `\`${setting.default}\``;

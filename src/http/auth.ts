@@ -15,8 +15,12 @@ export async function authenticateMerchant(
 ): Promise<Principal> {
   const principal = await authenticate(bearerToken(authorization));
   if (!principal) throw apiKeyInvalid();
-  if (principal.merchant.suspended) throw merchantSuspended();
   return principal;
+}
+
+/** After the rate limit: a suspended merchant's requests count like everybody's. */
+export function refuseSuspended({ merchant }: Principal): void {
+  if (merchant.suspended) throw merchantSuspended();
 }
 
 /** The operator of `Authorization: Bearer <token>`, whose role must reach `role`. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import type { Clock } from '../clock.ts';
 import { type Endpoint, forAnyone } from './route.ts';
 
@@ -17,9 +17,22 @@ const answerMs = 2_000;
 
 const Any = Type.Object({}, { additionalProperties: true });
 
-function about(id: string, summary: string, statuses: number[]) {
+const Readiness = Type.Object(
+  {
+    status: Type.Enum(['ok', 'degraded', 'unavailable']),
+    mongo: Type.Boolean(),
+    redis: Type.Boolean(),
+    wrong: Type.Array(Type.String(), { description: 'What is wrong, for people. Empty when all is well.' }),
+    swept_at: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'When this process last looked for forgotten work (ms); null where it does not.',
+    }),
+  },
+  { title: 'Readiness', additionalProperties: false },
+);
+
+function about(id: string, summary: string, statuses: Record<number, string>, schema: TSchema = Any) {
   const answers = Object.fromEntries(
-    statuses.map((status) => [status, { description: summary, schema: Any }]),
+    Object.entries(statuses).map(([status, description]) => [status, { description, schema }]),
   );
   return { id, summary, description: summary, tag: 'About', answers };
 }
@@ -27,7 +40,7 @@ function about(id: string, summary: string, statuses: number[]) {
 /** GET /livez: the process runs. */
 export function livez(): Endpoint<undefined> {
   return forAnyone({
-    operation: about('livez', 'The process runs', [200]),
+    operation: about('livez', 'The process runs', { 200: 'It does.' }),
     handler: () => ({ status: 200, body: { status: 'ok' } }),
   });
 }
@@ -38,7 +51,12 @@ export function livez(): Endpoint<undefined> {
  */
 export function readyz(health: Health): Endpoint<undefined> {
   return forAnyone({
-    operation: about('readyz', 'Requests can be served', [200, 503]),
+    operation: about(
+      'readyz',
+      'Requests can be served',
+      { 200: 'They can.', 503: 'They cannot.' },
+      Readiness,
+    ),
     handler: async () => {
       const isMongoUp = await inTime(health.mongo());
       const isRedisUp = health.redis();
@@ -67,7 +85,7 @@ export function version(): Endpoint<undefined> {
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   ) as Record<string, string>;
   return forAnyone({
-    operation: about('version', 'Which version runs', [200]),
+    operation: about('version', 'Which version runs', { 200: 'This one.' }),
     handler: () => ({ status: 200, body: { name, version, node: process.version } }),
   });
 }

@@ -27,6 +27,7 @@ export { RateLimiter, type RateTerms } from './rate.ts';
 export { loggable, toAppError } from './render.ts';
 export {
   type Answer,
+  type AnswerDoc,
   type Auth,
   type Endpoint,
   forAnyone,

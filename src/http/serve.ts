@@ -6,7 +6,7 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
 import { type AccessLine, access, type RequestState } from './access.ts';
-import { type Authenticate, authenticateMerchant, authenticateOperator } from './auth.ts';
+import { type Authenticate, authenticateMerchant, authenticateOperator, refuseSuspended } from './auth.ts';
 import { readJson, readRaw } from './body.ts';
 import { AppError, methodNotAllowed, rateLimited, routeNotFound, serviceUnavailable } from './errors.ts';
 import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
@@ -90,6 +90,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     state.route = route.path;
     const principal = await identify(ctx, state);
     if (limitRate) await limitRate(ctx, principal as Principal);
+    if (route.auth === 'merchant') refuseSuspended(principal as Principal);
     const body = checkBody ? await readJson(ctx) : undefined;
     const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
     const key = store ? idempotencyKey(ctx) : undefined;

@@ -57,11 +57,10 @@ describe('health', () => {
     db.command = () => Promise.reject(new Error('as if MongoDB did not answer'));
     try {
       for (const at of listeners) {
-        // A supervisor's answer: it says what is wrong with the process, in a form of its own.
-        const response = await fetch(`${at === 'operators' ? test.adminUrl : test.baseUrl}/readyz`);
-        expect([response.status, response.headers.get('retry-after')]).to.deep.equal([503, '2']);
+        const { status, headers, json } = await test.call('GET', '/readyz', { at });
+        expect([status, headers.get('retry-after')]).to.deep.equal([503, '2']);
         const wrong = ['mongo does not answer'];
-        expect(await response.json()).to.deep.include({ status: 'unavailable', mongo: false, wrong });
+        expect(json).to.deep.include({ status: 'unavailable', mongo: false, wrong });
         expect((await test.call('GET', '/livez', { at })).status).to.equal(200);
       }
     } finally {

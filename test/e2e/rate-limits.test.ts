@@ -55,6 +55,17 @@ describe('rate limits', () => {
     expect(limitsOf(refused)).to.not.include(null);
   });
 
+  it('a suspended merchant’s requests are counted too, and the 403 says so', async () => {
+    const merchant = await test.merchant();
+    const body = { suspended: true, reason: 'chargebacks' };
+    expect((await test.call('PATCH', `/admin/merchants/${merchant.id}`, { body })).status).to.equal(200);
+    const refused = await whoami(merchant.key);
+    expect(refused.json.error.code).to.equal('merchant_suspended');
+    expect(limitsOf(refused)).to.deep.equal(['5', '4', '1']);
+    await exhaust(merchant);
+    expect((await whoami(merchant.key)).status).to.equal(429);
+  });
+
   it('an answer to nobody in particular says nothing of limits', async () => {
     for (const path of ['/v1/whoami', '/v1/nothing', '/v1/openapi.json']) {
       expect(limitsOf(await test.call('GET', path)), path).to.deep.equal([null, null, null]);
