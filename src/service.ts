@@ -51,6 +51,8 @@ export async function startService({
     stops.push(() => queues.close());
     await queues.connected(2 * limits.secondMs);
     const wired = wire({ db, clock, log, config, queues });
+    wired.feed.start();
+    stops.push(async () => wired.feed.close());
     stops.push(() => wired.poster.close());
     stops.push(() => wired.committer.drain());
     stops.push(async () => wired.closeRails());

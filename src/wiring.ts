@@ -29,6 +29,7 @@ import {
 import type { Config } from './config.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
+import { StepFeed } from './inspector/inspector.ts';
 import {
   AuditWatch,
   auditsSpec,
@@ -135,6 +136,8 @@ export interface Wired {
   committer: Committer;
   actors: Actors;
   handover: Handover;
+  /** Tells whoever watches of every committed step. */
+  feed: StepFeed;
   doorbell: Doorbell;
   callbacks: Callbacks;
   /** Makes the breakers of the live rail; to be done before anything is served. */
@@ -211,6 +214,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   });
   const actors = new Actors({ db, clock, log, committer, definitions });
   const handover = new Handover({ actors, queues, clock, log, horizonMs });
+  const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
   Object.assign(late, { actors, doorbell, settlements });
@@ -224,7 +228,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   return {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
-    ...{ callbacks, prepareRails, closeRails },
+    ...{ callbacks, prepareRails, closeRails, feed },
     leaseSlot: slot.lease,
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),

@@ -31,6 +31,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   embedded: [],
   events: [],
   http: ['merchants'],
+  inspector: ['actors'],
   ledger: [],
   merchants: [],
   operators: [
