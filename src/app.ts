@@ -57,6 +57,7 @@ import {
 } from './operators/feeRoutes.ts';
 import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
+import { type OverviewAdminDeps, showOverview } from './operators/overviewRoutes.ts';
 import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
 import {
   createMerchant,
@@ -121,7 +122,8 @@ export type OperatorDeps = MerchantAdminDeps &
   StatementAdminDeps &
   FeePlanAdminDeps &
   RailAdminDeps &
-  ActorAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
+  ActorAdminDeps &
+  OverviewAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 
@@ -165,6 +167,7 @@ function healthRoutes(health: Health): Route[] {
 export function operatorRoutes(deps: OperatorDeps): Route[] {
   return [
     ...healthRoutes(deps.health),
+    route('GET', '/admin/overview', 'viewer', showOverview(deps)),
     route('POST', '/admin/merchants', 'operator', createMerchant(deps)),
     route('GET', '/admin/merchants', 'viewer', listMerchants(deps)),
     route('GET', '/admin/merchants/:id', 'viewer', showMerchant(deps)),

@@ -8,7 +8,7 @@ import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
-import { OperatorReader } from './operators/operators.ts';
+import { OperatorReader, OverviewReader } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { releaseStranded } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
@@ -186,6 +186,7 @@ async function startListeners(
     ...wired,
     health,
     reader: new OperatorReader(db),
+    overview: new OverviewReader(wired),
     keyHashSecret: config.keyHashSecret,
   });
   const adminUrl = await open(operatorApp, config.adminPort, config.adminHost);

@@ -52,7 +52,7 @@ export function listRails({ actors, rails }: RailAdminDeps): Endpoint<OperatorPr
   });
 }
 
-async function readBreakers(actors: Actors, rail: string) {
+export async function readBreakers(actors: Actors, rail: string) {
   const found = await Promise.all(
     railOperations.map((each) => actors.read({ machine: 'breaker', id: breakerId(rail, each) })),
   );

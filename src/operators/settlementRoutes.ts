@@ -27,6 +27,8 @@ export interface SettlementAdminDeps {
 const settlementPattern = '^stl\\.(?:live|test)\\.mer_[0-9A-HJKMNP-TV-Z]{26}\\.\\d{4}-\\d{2}-\\d{2}$';
 const SettlementId = Type.Object({ id: Type.String({ maxLength: 60, pattern: settlementPattern }) });
 
+const EatDate = Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
+
 function presentSettlement({ id, doc, pendingTzs }: SettlementRow) {
   const { context } = doc.snapshot;
   return {
@@ -54,7 +56,8 @@ export function listSettlements({ settlementReader }: SettlementAdminDeps): Endp
         merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
         mode: Type.Optional(ModeField),
         state: Type.Optional(Type.Enum(['due', 'held', 'settled'])),
-        date: Type.Optional(Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+        date: Type.Optional(EatDate),
+        due_by: Type.Optional(EatDate),
         limit: Type.Optional(
           Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
         ),
@@ -63,12 +66,13 @@ export function listSettlements({ settlementReader }: SettlementAdminDeps): Endp
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const { merchant, mode, state, date, starting_after } = query;
+      const { merchant, mode, state, date, due_by, starting_after } = query;
       const filter = {
         ...(merchant === undefined ? {} : { merchantId: merchant }),
         ...(mode === undefined ? {} : { mode: mode as 'live' | 'test' }),
         ...(state === undefined ? {} : { state: state as 'due' | 'held' | 'settled' }),
         ...(date === undefined ? {} : { date }),
+        ...(due_by === undefined ? {} : { dueBy: due_by }),
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: starting_after };
       const { rows, hasMore } = await settlementReader.search(filter, page);

@@ -30,7 +30,12 @@ export interface SettlementFilter {
   mode?: 'live' | 'test';
   state?: 'due' | 'held' | 'settled';
   date?: string;
+  /** Those of this date and earlier. */
+  dueBy?: string;
 }
+
+const allModes = ['live', 'test'] as const;
+const allStates = ['due', 'held', 'settled'] as const;
 
 export class SettlementReader {
   readonly #db: Db;
@@ -68,18 +73,22 @@ export class SettlementReader {
 
   /** Settlements of all merchants, latest date first. `startingAfter`: the last actor id of the page before. */
   async search(
-    { merchantId, mode, state, date }: SettlementFilter,
+    { merchantId, mode, state, date, dueBy }: SettlementFilter,
     page: { limit: number; startingAfter?: string },
   ): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
+    // Naming every mode and state lets an index by them give the order too.
+    const modes = { mode: { $in: mode ? [mode] : [...allModes] } };
     const conditions: Filter<SettlementDoc>[] = [{}];
-    if (merchantId) conditions.push({ merchantId: { $eq: merchantId } });
-    if (mode) conditions.push({ mode });
-    if (state) conditions.push({ state });
+    if (merchantId) conditions.push({ merchantId: { $eq: merchantId }, ...modes });
+    else if (mode || state) conditions.push({ ...modes, state: { $in: state ? [state] : [...allStates] } });
+    if (merchantId && state) conditions.push({ state });
     if (date) conditions.push({ 'data.date': { $eq: date } });
+    if (dueBy) conditions.push({ 'data.date': { $lte: dueBy } });
     const { startingAfter } = page;
     if (startingAfter !== undefined) {
       const last = startingAfter.slice(-'2026-11-22'.length);
       conditions.push({
+        'data.date': { $lte: last },
         $or: [{ 'data.date': { $lt: last } }, { 'data.date': last, _id: { $lt: startingAfter } }],
       });
     }

@@ -19,7 +19,12 @@ export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose
  */
 export const settlementsSpec: CollectionSpec = {
   name: 'settlements',
-  indexes: [...actorIndexes, { key: { 'data.date': -1, _id: -1 } }],
+  indexes: [
+    ...actorIndexes,
+    { key: { 'data.date': -1, _id: -1 } },
+    { key: { mode: 1, state: 1, 'data.date': -1, _id: -1 } },
+    { key: { merchantId: 1, mode: 1, 'data.date': -1, _id: -1 } },
+  ],
 };
 
 export interface SettlementDoc extends ActorDoc {

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
-import { type ActorDoc, actorIndexes, type NewActor } from '../actors/actors.ts';
+import { type ActorDoc, actorIndexes, actorsByState, type NewActor } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -67,7 +67,7 @@ export const deliveriesSpec: CollectionSpec = {
     { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
     { key: { 'data.endpointId': 1, state: 1, _id: 1 } },
     { key: { 'data.eventId': 1 } },
-    { key: { state: 1, _id: -1 } },
+    { key: actorsByState },
     { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
   ],
 };

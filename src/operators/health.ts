@@ -1,0 +1,234 @@
+import { readFileSync } from 'node:fs';
+import type { Db } from 'mongodb';
+import { actorsByState, leasesSpec, queueNames, versionOf } from '../actors/actors.ts';
+import { isoTime } from '../clock.ts';
+import { collectionsSpec } from '../collections/collections.ts';
+import { idFloor } from '../ids.ts';
+import { balancesSpec } from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import type { Doc } from '../mongo.ts';
+import type { Queues } from '../queue.ts';
+import { settlementDate } from '../settlement/settlement.ts';
+import { deliveriesSpec } from '../webhooks/webhooks.ts';
+import { countMax, type NeedsOptions } from './needs.ts';
+import { readBreakers } from './railRoutes.ts';
+
+/** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
+
+type Mode = 'live' | 'test';
+
+/** A number that was counted no further than `countMax`. */
+interface Counted {
+  count: number;
+  is_more: boolean;
+}
+
+const recentMs = 15 * limits.minuteMs;
+/** Times and failure codes are those of the newest so many. */
+const sampleSize = 200;
+/** Balance documents that are added up: one per merchant and process. */
+const balancesMax = 20_000;
+
+/** What became of the collections of the last quarter of an hour. */
+export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode: Mode) {
+  const rail = rails[mode];
+  const since = { $gte: idFloor('col', clock.now() - recentMs) };
+  const counts: Record<string, Counted> = {};
+  for (const status of ['created', 'succeeded', 'failed', 'expired'])
+    counts[status] = { count: 0, is_more: false };
+  for (const state of await statesIn(db, collectionsSpec.name, mode)) {
+    const sum = await countState(db, collectionsSpec.name, { mode, state, _id: since });
+    const of = counts[state.split('.', 1)[0]!];
+    if (of) Object.assign(of, { count: of.count + sum.count, is_more: of.is_more || sum.is_more });
+  }
+  const ended = counts.succeeded!.count + counts.failed!.count + counts.expired!.count;
+  const codes = await newest(db, { mode, state: { $in: ['failed.watching', 'failed.resting'] }, _id: since });
+  const paid = await newest(db, { mode, state: 'succeeded.standing', _id: since });
+  const times = paid
+    .map(({ snapshot: { context } }) => context.completedAt - context.createdAt)
+    .sort((a, b) => a - b);
+  return {
+    name: rail?.name ?? null,
+    is_configured: rail !== undefined,
+    breakers: mode === 'live' && rail ? await readBreakers(actors, rail.name) : [],
+    recent: {
+      minutes: recentMs / limits.minuteMs,
+      ...counts,
+      /** Of those that ended; null where none did. */
+      success_rate: ended === 0 ? null : counts.succeeded!.count / ended,
+      time_to_success_ms: { p50: part(times, 0.5), p95: part(times, 0.95), sample: times.length },
+      failure_codes: tallied(codes.map(({ snapshot: { context } }) => context.failureCode ?? 'unknown')),
+    },
+  };
+}
+
+/** Deliveries under way, and how far behind they are. */
+export async function readWebhooks({ db, clock }: NeedsOptions, mode: Mode) {
+  const states = await statesIn(db, deliveriesSpec.name, mode);
+  const sum = async (root: string) => {
+    const counted = { count: 0, is_more: false };
+    for (const state of states.filter((each) => each === root || each.startsWith(`${root}.`))) {
+      const { count, is_more } = await countState(db, deliveriesSpec.name, { mode, state });
+      counted.count += count;
+      counted.is_more ||= is_more;
+    }
+    return counted;
+  };
+  const now = clock.now();
+  const [latest] = await db
+    .collection<{ _id: string; dueAt: Date }>(deliveriesSpec.name)
+    .aggregate<{ dueAt: Date }>(
+      [
+        { $match: { dueAt: { $lte: new Date(now), $type: 'date' } } },
+        { $sort: { dueAt: 1 } },
+        { $limit: countMax },
+        { $match: { mode } },
+        { $limit: 1 },
+        { $project: { dueAt: 1 } },
+      ],
+      { hint: { dueAt: 1 } },
+    )
+    .toArray();
+  return {
+    due: await sum('pending'),
+    retrying: await sum('waiting'),
+    held: await sum('held'),
+    oldest_lag_ms: latest ? Math.max(0, now - latest.dueAt.getTime()) : 0,
+  };
+}
+
+/** The sums of all merchants' balances, in whole shillings. */
+export async function readMoney({ db, clock, auditWatch }: NeedsOptions, mode: Mode) {
+  const [[sum], audit] = await Promise.all([
+    db
+      .collection<Doc>(balancesSpec.name)
+      .aggregate<{ seen: number; pending: number; available: number; reserved: number }>(
+        [
+          { $match: { _id: { $gte: `${mode}:`, $lt: `${mode};` } } },
+          { $limit: balancesMax },
+          {
+            $group: {
+              _id: null,
+              seen: { $sum: 1 },
+              pending: {
+                $sum: { $sum: { $map: { input: { $objectToArray: '$pending' }, in: '$$this.v' } } },
+              },
+              available: { $sum: '$available' },
+              reserved: { $sum: '$reserved' },
+            },
+          },
+        ],
+        { hint: { _id: 1 } },
+      )
+      .toArray(),
+    auditWatch.state(),
+  ]);
+  const next = settlementDate(clock.now(), 1);
+  return {
+    pending: Number(sum?.pending ?? 0),
+    available: Number(sum?.available ?? 0),
+    reserved: Number(sum?.reserved ?? 0),
+    is_partial: (sum?.seen ?? 0) === balancesMax,
+    next_settlement_at: isoTime(next.dueAtMs),
+    audited_at: audit.recent ? isoTime(audit.recent.at.getTime()) : null,
+    audited_in_full_at: audit.full ? isoTime(audit.full.at.getTime()) : null,
+  };
+}
+
+/** Processes, queues, versions. Queues are not asked while Redis is away. */
+export async function readMachinery({ db, clock, actors, queues }: NeedsOptions) {
+  const leases = await db
+    .collection<Doc & { owner: string; until: Date }>(leasesSpec.name)
+    .find({})
+    .limit(countMax)
+    .toArray();
+  const alive = leases.filter(({ until }) => until.getTime() > clock.now());
+  return {
+    version: packageVersion(),
+    node: process.version,
+    processes: new Set(alive.map(({ owner }) => owner)).size,
+    leases: leases.map(({ _id, owner, until }) => ({ name: _id, owner, until: isoTime(until.getTime()) })),
+    queues: queues.ready ? await readQueues(queues, queueNames(actors.definitions)) : null,
+    redis_faults: await redisFaults(queues),
+    machines: actors.definitions.map((each) => ({ machine: each.name, version: versionOf(each) })),
+  };
+}
+
+async function readQueues(queues: Queues, names: readonly string[]) {
+  const counts = await Promise.all(
+    names.map(async (name) => {
+      const jobs = await queues.queue(name).getJobCounts('waiting', 'active', 'delayed');
+      return {
+        queue: name,
+        waiting: jobs.waiting ?? 0,
+        active: jobs.active ?? 0,
+        delayed: jobs.delayed ?? 0,
+      };
+    }),
+  );
+  return counts;
+}
+
+/** What is wrong with Redis: away, throwing keys out, or forgetting them with its process. */
+export async function redisFaults(
+  queues: Queues,
+): Promise<('redis_down' | 'redis_evicts' | 'redis_forgets')[]> {
+  if (!queues.ready) return ['redis_down'];
+  try {
+    // INFO tells what CONFIG would, and is not forbidden on hosted servers.
+    const text = `${await queues.redis.info('memory')}\n${await queues.redis.info('persistence')}`;
+    const policy = /^maxmemory_policy:(\S+)/m.exec(text)?.[1];
+    const isKept = /^aof_enabled:1/m.test(text);
+    return [
+      ...(policy && policy !== 'noeviction' ? (['redis_evicts'] as const) : []),
+      ...(isKept ? [] : (['redis_forgets'] as const)),
+    ];
+  } catch {
+    return ['redis_down'];
+  }
+}
+
+/** The states that actors of a mode are in, of whatever version of the chart. */
+export async function statesIn(db: Db, plural: string, mode: Mode): Promise<string[]> {
+  return db.collection<{ _id: string; state: string }>(plural).distinct('state', { mode });
+}
+
+export async function countState(
+  db: Db,
+  plural: string,
+  match: { mode: Mode; state: string; _id?: object },
+): Promise<Counted> {
+  const count = await db
+    .collection(plural)
+    .countDocuments(match as object, { limit: countMax + 1, hint: actorsByState });
+  return { count: Math.min(count, countMax), is_more: count > countMax };
+}
+
+interface Ended {
+  snapshot: { context: { createdAt: number; completedAt: number; failureCode: string | null } };
+}
+
+function newest(db: Db, match: object): Promise<Ended[]> {
+  const projection = { 'snapshot.context': 1 };
+  return db
+    .collection<{ _id: string }>(collectionsSpec.name)
+    .find(match, { projection, hint: actorsByState })
+    .sort({ _id: -1 })
+    .limit(sampleSize)
+    .toArray() as unknown as Promise<Ended[]>;
+}
+
+function part(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+}
+
+function tallied(codes: readonly string[]): { code: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const code of codes) counts.set(code, (counts.get(code) ?? 0) + 1);
+  return [...counts].map(([code, count]) => ({ code, count })).sort((a, b) => b.count - a.count);
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

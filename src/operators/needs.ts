@@ -1,0 +1,292 @@
+import type { Db, Document } from 'mongodb';
+import { type ActorDoc, type Actors, actorsByState } from '../actors/actors.ts';
+import { type Clock, isoTime } from '../clock.ts';
+import { collectionsSpec } from '../collections/collections.ts';
+import type { Config } from '../config.ts';
+import { idFloor } from '../ids.ts';
+import type { AuditWatch } from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import type { Queues } from '../queue.ts';
+import type { Rails } from '../rails/rails.ts';
+import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlement/settlement.ts';
+import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
+import { redisFaults } from './health.ts';
+
+/** What needs a person: one tile per kind of trouble, each with the list behind it. No tile: nothing to do. */
+
+export type TileKind =
+  | 'ledger_breach'
+  | 'under_review'
+  | 'past_deadline'
+  | 'late_payment'
+  | 'rail_down'
+  | 'settlement_overdue'
+  | 'settlement_held'
+  | 'endpoint_failing'
+  | 'endpoint_disabled'
+  | 'delivery_exhausted'
+  | 'quarantined'
+  | 'wakeups_late'
+  | 'no_worker'
+  | 'redis_down'
+  | 'redis_evicts'
+  | 'redis_forgets';
+
+export interface Tile {
+  kind: TileKind;
+  count: number;
+  /** There are more than `count`: it was counted no further. */
+  is_more: boolean;
+  /** Whole shillings of those counted, where it is about money. */
+  amount_tzs: number | null;
+  oldest_at: string | null;
+  /** The list that shows just these. */
+  link: string;
+  /** Where the tile is about one kind of actor. */
+  machine: string | null;
+}
+
+export interface NeedsOptions {
+  db: Db;
+  clock: Clock;
+  config: Pick<Config, 'sweepIntervalMs'>;
+  actors: Actors;
+  rails: Rails;
+  queues: Queues;
+  auditWatch: AuditWatch;
+  settlementReader: SettlementReader;
+}
+
+/** Nothing is counted further than this: a person who sees "1000+" knows enough. */
+export const countMax = 1_000;
+
+/** A due moment that passed this long ago: the queue did not act on it, and neither did several sweeps. */
+export const lateMs = limits.minuteMs;
+/** After midnight settlements take a moment; then one that still waits is overdue. */
+const settlingMs = 5 * limits.minuteMs;
+/** Deliveries that were given up longer ago need nobody any more. */
+const exhaustedMs = 7 * limits.dayMs;
+/** A collection may take this much longer than its rail's own deadlines. */
+const deadlineGraceMs = limits.minuteMs;
+
+type Mode = 'live' | 'test';
+
+export const reviewStates = ['created.underReview.polling', 'created.underReview.resting'];
+export const lateStates = ['failed', 'expired'].flatMap((status) =>
+  ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
+);
+const promptStates = [
+  'created.pushing.sending',
+  'created.pushing.backingOff',
+  'created.awaitingApproval',
+  'created.confirming.polling',
+];
+const failingStates = ['failing.warned', 'failing.warnedTwice', 'lastTry'];
+const disabledStates = ['disabled.automatic.probing', 'disabled.automatic.resting'];
+
+/** The tiles of a mode, the most pressing first. */
+export async function readNeeds(options: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const tiles = await Promise.all([
+    breaches(options, mode),
+    underReview(options, mode),
+    pastDeadline(options, mode),
+    latePayments(options, mode),
+    railDown(options, mode),
+    settlements(options, mode),
+    endpoints(options, mode),
+    exhausted(options, mode),
+    quarantined(options, mode),
+    wakeupsLate(options, mode),
+    machinery(options, mode),
+  ]);
+  return tiles.flat().filter(({ count }) => count > 0);
+}
+
+function tile(kind: TileKind, link: string, more: Partial<Tile> & { count: number }): Tile {
+  return { kind, is_more: false, amount_tzs: null, oldest_at: null, machine: null, ...more, link };
+}
+
+/** Counts what matches, oldest first by id, at most `countMax`; sums amounts on the way. */
+async function tally(
+  db: Db,
+  plural: string,
+  find: {
+    match: Document;
+    sort: Record<string, 1 | -1>;
+    hint: Document;
+    only?: Document;
+    oldest: string | Document;
+  },
+): Promise<Pick<Tile, 'count' | 'is_more' | 'oldest_at'> & { amountTzs: number }> {
+  const { match, sort, hint, only, oldest } = find;
+  const [sum] = await db
+    .collection(plural)
+    .aggregate<{ seen: number; count: number; amount: number; oldest: Date | null }>(
+      [
+        { $match: match },
+        { $sort: sort },
+        { $limit: countMax + 1 },
+        ...(only ? [{ $match: only }] : []),
+        {
+          $group: {
+            _id: null,
+            count: { $sum: 1 },
+            amount: { $sum: '$data.amountTzs' },
+            oldest: { $min: oldest },
+          },
+        },
+      ],
+      { hint },
+    )
+    .toArray();
+  const count = sum?.count ?? 0;
+  return {
+    count: Math.min(count, countMax),
+    is_more: count > countMax,
+    amountTzs: Number(sum?.amount ?? 0),
+    oldest_at: sum?.oldest ? isoTime(sum.oldest.getTime()) : null,
+  };
+}
+
+function inStates(mode: Mode, states: readonly string[], more: Document = {}) {
+  return {
+    match: { mode, state: { $in: states }, ...more },
+    sort: { _id: 1 } as const,
+    hint: actorsByState,
+    oldest: '$updatedAt',
+  };
+}
+
+async function breaches({ auditWatch }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { open } = await auditWatch.state();
+  const ours = open.filter(({ breach }) => breach.mode === undefined || breach.mode === mode);
+  const first = Math.min(...ours.map(({ firstSeenAt }) => firstSeenAt.getTime()));
+  const oldest_at = ours.length > 0 ? isoTime(first) : null;
+  return [tile('ledger_breach', '/admin/ledger/audit', { count: ours.length, oldest_at })];
+}
+
+async function underReview({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, reviewStates));
+  const link = `/admin/collections?mode=${mode}&state=created.underReview`;
+  return [tile('under_review', link, { ...sum, amount_tzs: amountTzs })];
+}
+
+/** Still with the customer or being asked about, though every deadline of its rail has passed. */
+async function pastDeadline({ db, clock, rails }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { pushWindowMs, promptLifeMs, confirmDeadlineMs } = (rails[mode] ?? rails.test).terms;
+  const allowedMs = pushWindowMs + promptLifeMs + confirmDeadlineMs + deadlineGraceMs;
+  const before = { _id: { $lt: idFloor('col', clock.now() - allowedMs) } };
+  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, promptStates, before));
+  const seconds = Math.ceil(allowedMs / limits.secondMs);
+  const states = 'created.pushing,created.awaitingApproval,created.confirming';
+  const link = `/admin/collections?mode=${mode}&state=${states}&older_than=${seconds}`;
+  return [tile('past_deadline', link, { ...sum, amount_tzs: amountTzs })];
+}
+
+async function latePayments({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, lateStates));
+  const link = `/admin/collections?mode=${mode}&state=${lateStates.join(',')}`;
+  return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
+}
+
+async function railDown({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const states = ['open.waiting', 'open.held', 'halfOpen'];
+  const { amountTzs: _none, ...sum } = await tally(db, 'breakers', inStates(mode, states));
+  return [tile('rail_down', '/admin/rails', sum)];
+}
+
+async function settlements({ db, clock, settlementReader }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { amountTzs: _none, ...held } = await tally(db, 'settlements', inStates(mode, ['held']));
+  // What was due at the last midnight; what has no money waiting any more needs nobody.
+  const { date } = settlementDate(clock.now() - settlingMs, 0);
+  const page = { limit: limits.listMax };
+  const due = await settlementReader.search({ mode, state: 'due', dueBy: date }, page);
+  const waiting = due.rows.filter(({ pendingTzs }) => pendingTzs > 0);
+  const oldest = waiting.at(-1);
+  const overdue = {
+    count: waiting.length,
+    is_more: due.hasMore && waiting.length > 0,
+    amount_tzs: waiting.reduce((sum, { pendingTzs }) => sum + pendingTzs, 0),
+    oldest_at: oldest ? isoTime(dateDueAtMs(oldest.doc.data.date)) : null,
+  };
+  const link = `/admin/settlements?mode=${mode}&state=`;
+  return [
+    tile('settlement_overdue', `${link}due&due_by=${date}`, overdue),
+    tile('settlement_held', `${link}held`, held),
+  ];
+}
+
+async function endpoints({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const link = `/admin/machines/endpoint/actors?mode=${mode}&state=`;
+  const since = (field: string) => ({ oldest: { $toDate: `$snapshot.context.${field}` } });
+  const [failing, disabled] = await Promise.all([
+    tally(db, endpointsSpec.name, { ...inStates(mode, failingStates), ...since('failingSince') }),
+    tally(db, endpointsSpec.name, { ...inStates(mode, disabledStates), ...since('disabledAt') }),
+  ]);
+  const { amountTzs: _one, ...near } = failing;
+  const { amountTzs: _other, ...off } = disabled;
+  return [
+    tile('endpoint_failing', `${link}${failingStates.join(',')}`, { ...near, machine: 'endpoint' }),
+    tile('endpoint_disabled', `${link}disabled.automatic`, { ...off, machine: 'endpoint' }),
+  ];
+}
+
+async function exhausted({ db, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const since = { _id: { $gte: idFloor('dlv', clock.now() - exhaustedMs) } };
+  const { amountTzs: _none, ...sum } = await tally(
+    db,
+    deliveriesSpec.name,
+    inStates(mode, ['failed'], since),
+  );
+  const link = `/admin/deliveries?mode=${mode}&status=failed&newer_than=${exhaustedMs / limits.secondMs}`;
+  return [tile('delivery_exhausted', link, { ...sum, machine: 'delivery' })];
+}
+
+/** One tile for each machine that has some. */
+function quarantined({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  return Promise.all(
+    actors.definitions.map(async ({ name, plural }) => {
+      const { amountTzs: _none, ...sum } = await tally(db, plural, {
+        match: { 'quarantined.at': { $type: 'date' } },
+        sort: { 'quarantined.at': 1 },
+        hint: { 'quarantined.at': 1 },
+        only: { mode },
+        oldest: '$quarantined.at',
+      });
+      const link = `/admin/machines/${name}/actors?mode=${mode}&quarantined=true`;
+      return tile('quarantined', link, { ...sum, machine: name });
+    }),
+  );
+}
+
+/** One tile for each machine that has some. */
+function wakeupsLate({ db, actors, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  return Promise.all(
+    actors.definitions.map(async ({ name, plural }) => {
+      const { amountTzs: _none, ...sum } = await tally(db, plural, {
+        match: { dueAt: { $lt: new Date(clock.now() - lateMs), $type: 'date' } },
+        sort: { dueAt: 1 },
+        hint: { dueAt: 1 },
+        only: { mode },
+        oldest: '$dueAt',
+      });
+      const link = `/admin/machines/${name}/actors?mode=${mode}&overdue=true`;
+      return tile('wakeups_late', link, { ...sum, machine: name });
+    }),
+  );
+}
+
+/** Of the installation, whatever the mode. */
+async function machinery({ db, clock, config, queues }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const leader = await db
+    .collection<ActorDoc & { until: Date }>('leases')
+    .findOne({ _id: 'sweeper' }, { projection: { until: 1 } });
+  const untilMs = (leader?.until.getTime() ?? 0) + 2 * config.sweepIntervalMs;
+  const isSwept = untilMs >= clock.now();
+  const faults = await redisFaults(queues);
+  const link = `/admin/overview?mode=${mode}`;
+  return [
+    ...(isSwept ? [] : [tile('no_worker', link, { count: 1 })]),
+    ...faults.map((kind) => tile(kind, link, { count: 1 })),
+  ];
+}
