@@ -20,14 +20,13 @@ export interface Config {
   role: 'all' | 'api' | 'worker';
   /** Merchants' listener. 0 lets the system choose a free port. */
   port: number;
-  /** Address the merchants' listener binds to. */
   host: string;
   adminPort: number;
   adminHost: string;
+  shutdownDelayMs: number;
   publicBaseUrl: string | undefined;
-  /** Absent: the embedded MongoDB is started (embedded/). */
+  /** Absent, and so with Redis: embedded/ starts one. */
   mongodbUri: string | undefined;
-  /** Absent: the embedded Redis is started (embedded/). */
   redisUrl: string | undefined;
   /** Database name when the URI names none. */
   mongodbDatabase: string;
@@ -319,6 +318,7 @@ function toConfig(is: Settings): Config {
     host: is.HOST,
     adminPort: is.ADMIN_PORT,
     adminHost: is.ADMIN_HOST,
+    shutdownDelayMs: durationMs(is.SHUTDOWN_DELAY)!,
     publicBaseUrl: is.PUBLIC_BASE_URL?.replace(/\/+$/, ''),
     mongodbUri: is.MONGODB_URI,
     redisUrl: is.REDIS_URL,

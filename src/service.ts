@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorWorkers, Sweeper } from './actors/actors.ts';
 import { createMerchantApp, createOperatorApp } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
@@ -63,6 +64,7 @@ export async function startService({
     const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
     stops.push(async () => {
       state.isStopping = true;
+      await sleep(config.shutdownDelayMs);
     });
     return { wired, baseUrl, adminUrl, sweeper, stop };
   } catch (error) {

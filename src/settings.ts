@@ -131,6 +131,14 @@ export const settings = Type.Object(
         format: 'webAddress',
       },
     ),
+    SHUTDOWN_DELAY: text(
+      'How long a process that is to stop still serves, for load balancers to see /readyz.',
+      {
+        format: 'duration',
+        default: '0s',
+        atMost: '1m',
+      },
+    ),
     LOG_LEVEL: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       default: 'info',
       description: 'Least severe log line that is written.',

@@ -29,12 +29,15 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+const entry = [process.execPath, '--import=tsx', join(root, 'src/main.ts')];
+
 /** Starts `npm start`'s own entry with the given environment. Ports are fixed, so that a restart keeps them. */
 export function startProcess(
   env: Record<string, string>,
   ports: { port: number; adminPort: number },
+  [command, ...args]: readonly string[] = entry,
 ): ServiceProcess {
-  const child = spawn(process.execPath, ['--import=tsx', join(root, 'src/main.ts')], {
+  const child = spawn(command!, args, {
     cwd: root,
     env: {
       ...process.env,
