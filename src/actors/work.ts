@@ -144,17 +144,15 @@ export class ActorWorkers {
   /** One that hangs gives its place free once the sweep may have it made again; a late answer is still told. */
   async #withPatience<T>(making: Promise<T>, callId: string, effect: CallEffect): Promise<T | undefined> {
     const { log } = this.#options;
-    const inTime = new AbortController();
-    const over = sleep(effect.patienceMs, 'over' as const, { signal: inTime.signal, ref: false });
-    try {
-      const first = await Promise.race([making, over.catch(() => 'over' as const)]);
-      if (first !== 'over') return first;
-      log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
-      making.catch((error) => log.warn({ call: callId, error: String(error) }, 'late answer not told'));
-      return undefined;
-    } finally {
-      inTime.abort();
-    }
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<'over'>((resolve) => {
+      timer = setTimeout(resolve, effect.patienceMs, 'over').unref();
+    });
+    const first = await Promise.race([making, over]).finally(() => clearTimeout(timer));
+    if (first !== 'over') return first;
+    log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
+    making.catch((error) => log.warn({ call: callId, error: String(error) }, 'late answer not told'));
+    return undefined;
   }
 
   /** Tells the answer, also through an outage of MongoDB: it may be the only one there is. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machines/delivery.ts';
 import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
@@ -48,6 +49,11 @@ const retryLane = 'retry';
 const lossesMax = 3;
 /** Held deliveries that one call releases; the next call goes on where it ended. */
 const releaseSize = 100;
+/** So many at once and then a pause: at most 100 a second for each endpoint, or they would flood its lane. */
+const releaseAtOnce = 10;
+const releasePauseMs = 100;
+/** Endpoints that one round of the sweep looks after. */
+const strandedMax = 1_000;
 
 export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], WriteEffect> {
   return {
@@ -81,7 +87,8 @@ export function deliveryCallEffects(needs: WebhookNeeds): Record<(typeof deliver
         { name: firstLane, concurrency: 100 },
         { name: retryLane, concurrency: 40 },
       ],
-      lane: (doc) => ((doc as DeliveryDoc).snapshot.context.tries === 1 ? firstLane : retryLane),
+      // A delivery that was just born; one that was held comes back beside the fresh ones, not before them.
+      lane: (doc) => (doc.seq === 1 ? firstLane : retryLane),
       run: (view) => postWebhook(needs, view),
     },
     tellEndpoint: {
@@ -119,7 +126,7 @@ export function endpointWriteEffects(): Record<(typeof endpointWrites)[number], 
 export function endpointCallEffects(needs: WebhookNeeds): Record<(typeof endpointCalls)[number], CallEffect> {
   return {
     probeDelivery: { concurrency: 5, patienceMs: 30_000, run: (view) => probeDelivery(needs, view) },
-    releaseHeld: { concurrency: 2, patienceMs: 60_000, run: (view) => releaseHeld(needs, view) },
+    releaseHeld: { concurrency: 10, patienceMs: 60_000, run: (view) => releaseHeld(needs, view) },
   };
 }
 
@@ -262,14 +269,17 @@ async function releasePage(needs: WebhookNeeds, endpointId: string, cause: strin
     .sort({ _id: 1 })
     .limit(releaseSize)
     .toArray();
-  for (const { _id } of held) {
-    await needs
+  const release = ({ _id }: { _id: string }) =>
+    needs
       .actors()
       .send(
         { machine: 'delivery', id: _id },
         { type: 'delivery.released', at: needs.clock.now() },
         { stepId: `${cause}.${_id}`, cause: { kind: 'call', id: cause } },
       );
+  for (let from = 0; from < held.length; from += releaseAtOnce) {
+    await Promise.all(held.slice(from, from + releaseAtOnce).map(release));
+    await sleep(releasePauseMs);
   }
   return held.length;
 }
@@ -279,13 +289,20 @@ async function releasePage(needs: WebhookNeeds, endpointId: string, cause: strin
  * they were being held) are released too.
  */
 export async function releaseStranded(needs: WebhookNeeds): Promise<void> {
-  const withHeld = await needs.db
-    .collection<DeliveryDoc>(deliveriesSpec.name)
-    .aggregate<{ _id: string }>([{ $match: { mode: { $in: ['live', 'test'] }, state: 'held' } }, { $group: { _id: '$data.endpointId' } }])
-    .toArray();
-  for (const { _id } of withHeld) {
-    const endpoint = await needs.actors().read({ machine: 'endpoint', id: _id });
-    if (endpoint && isOpen(endpoint.state)) await releasePage(needs, _id, `sweep.${needs.clock.now()}`);
+  const deliveries = needs.db.collection<DeliveryDoc>(deliveriesSpec.name);
+  let last = '';
+  for (let looked = 0; looked < strandedMax; looked += 1) {
+    // From one endpoint with held deliveries to the next, however many each of them has.
+    const next = await deliveries
+      .find({ 'data.endpointId': { $gt: last }, state: 'held' })
+      .project<{ data: { endpointId: string } }>({ 'data.endpointId': 1, _id: 0 })
+      .sort({ 'data.endpointId': 1 })
+      .limit(1)
+      .next();
+    if (!next) return;
+    last = next.data.endpointId;
+    const endpoint = await needs.actors().read({ machine: 'endpoint', id: last });
+    if (endpoint && isOpen(endpoint.state)) await releasePage(needs, last, `sweep.${needs.clock.now()}`);
   }
 }
 
