@@ -27,8 +27,11 @@ export class Journal {
   static async open(dataDir: string): Promise<{ journal: Journal; lines: Line[] }> {
     mkdirSync(dataDir, { recursive: true });
     const path = join(dataDir, fileName);
-    const lines = readLines(path);
-    return { journal: new Journal(await open(path, 'a')), lines };
+    const { lines, bytes } = readLines(path);
+    const file = await open(path, 'a');
+    // Half a line at the end must not become the beginning of the next one.
+    await file.truncate(bytes);
+    return { journal: new Journal(file), lines };
   }
 
   append(line: Line): Promise<void> {
@@ -62,16 +65,14 @@ export class Journal {
 }
 
 /** A last line that a kill cut short was never answered, and does not count. */
-function readLines(path: string): Line[] {
-  let text: string;
+function readLines(path: string): { lines: Line[]; bytes: number } {
+  let stored: Buffer;
   try {
-    text = readFileSync(path, 'utf8');
+    stored = readFileSync(path);
   } catch {
-    return [];
+    return { lines: [], bytes: 0 };
   }
-  return text
-    .slice(0, text.lastIndexOf('\n') + 1)
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Line);
+  const whole = stored.subarray(0, stored.lastIndexOf('\n') + 1);
+  const texts = whole.toString('utf8').split('\n').filter(Boolean);
+  return { lines: texts.map((line) => JSON.parse(line) as Line), bytes: whole.length };
 }

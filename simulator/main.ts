@@ -11,6 +11,7 @@ const usage = `npm run simulator -- [options]
   --mode sync                  sync: the call waits for the customer; async: a callback follows
   --speed 1                    all durations are divided by it
   --activation 30              seconds until a new session is live
+  --session 3600               seconds that a session lives
   --callback-url URL           http://127.0.0.1:3000/rails/MPESA_TZ/<secret>
 `;
 
@@ -25,11 +26,12 @@ const { values } = parseArgs({
     mode: { type: 'string', default: 'sync' },
     speed: { type: 'string', default: '1' },
     activation: { type: 'string', default: '30' },
+    session: { type: 'string', default: '3600' },
     'callback-url': { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
-const numbers = [values.port, values.speed, values.activation].map(Number);
+const numbers = [values.port, values.speed, values.activation, values.session].map(Number);
 const isWrong = numbers.some((number) => !(number >= 0)) || !/^(sync|async)$/.test(values.mode);
 if (values.help || isWrong || numbers[1] === 0) {
   say(usage);
@@ -43,6 +45,7 @@ const simulator = await startSimulator({
   mode: values.mode as 'sync' | 'async',
   speed: numbers[1],
   activationMs: numbers[2]! * 1_000,
+  sessionLifeMs: numbers[3]! * 1_000,
   ...(values['callback-url'] ? { callbackUrl: values['callback-url'] } : {}),
 });
 const isSync = values.mode === 'sync';

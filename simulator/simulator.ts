@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Clock, SystemClock } from '../src/clock.ts';
 import { debitMs, networkStories } from '../src/rails/rails.ts';
@@ -23,6 +24,8 @@ export interface SimulatorOptions {
   activationMs?: number;
   sessionLifeMs?: number;
   callbackUrl?: string;
+  /** Serves https with this certificate, PEM. */
+  tls?: { cert: string; key: string };
   clock?: Clock;
 }
 
@@ -47,7 +50,7 @@ const bodyMaxBytes = 64 * 1024;
 /** Starts a simulator on 127.0.0.1. What a data folder remembers goes on where it stood. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { keys, dataDir, port = 0, mode = 'sync', speed = 1, clock = new SystemClock() } = options;
-  const { activationMs = 30 * secondMs, sessionLifeMs = 3_600 * secondMs, callbackUrl } = options;
+  const { activationMs = 30 * secondMs, sessionLifeMs = 3_600 * secondMs, callbackUrl, tls } = options;
   const { journal, lines } = await Journal.open(dataDir);
   const customerMs = (12 * secondMs) / speed;
   const times = {
@@ -80,16 +83,17 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
   });
   const counts = { session: 0, push: 0, query: 0, reversal: 0 };
-  const server = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
     handle(request, response, { openApi, network, faults, counts }).catch(() => response.destroy());
-  });
+  };
+  const server = tls ? createTlsServer(tls, serve) : createServer(serve);
   server.requestTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/openapi`,
+    baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/openapi`,
     ...{ publicKey: bearers.publicKey, apiKey: keys.apiKey, faults, network, counts },
     sessionsMade: () => sessions.made,
     invariants: () => network.invariants(),

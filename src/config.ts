@@ -83,6 +83,7 @@ export interface MpesaConfig {
   serviceProviderCode: string;
   origin: string;
   isSynchronous: boolean;
+  sessionLifeMs: number;
   callbackSecret: string | undefined;
 }
 
@@ -358,11 +359,10 @@ function mpesaOf(is: Settings): MpesaConfig | undefined {
   if (!is.MPESA_BASE_URL) return undefined;
   return {
     baseUrl: is.MPESA_BASE_URL.replace(/\/+$/, ''),
-    apiKey: is.MPESA_API_KEY!,
-    publicKey: is.MPESA_PUBLIC_KEY!,
+    ...{ apiKey: is.MPESA_API_KEY!, publicKey: is.MPESA_PUBLIC_KEY! },
     serviceProviderCode: is.MPESA_SERVICE_PROVIDER_CODE!,
-    origin: is.MPESA_ORIGIN,
-    isSynchronous: is.MPESA_SYNCHRONOUS,
+    ...{ origin: is.MPESA_ORIGIN, isSynchronous: is.MPESA_SYNCHRONOUS },
+    sessionLifeMs: durationMs(is.MPESA_SESSION_LIFE)!,
     callbackSecret: is.MPESA_CALLBACK_SECRET,
   };
 }

@@ -314,6 +314,14 @@ export const settings = Type.Object(
       description:
         'True where the call stays open until the customer answered, false where a callback follows.',
     }),
+    MPESA_SESSION_LIFE: duration(
+      'How long a session lives, as set for the application in the portal.',
+      3_000_000,
+      {
+        atLeast: '1m',
+        atMost: '7d',
+      },
+    ),
     MPESA_CALLBACK_SECRET: optional("Last part of the callback's address, at least 16 characters.", {
       secret: true,
       minLength: minSecretChars,

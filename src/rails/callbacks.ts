@@ -41,6 +41,8 @@ interface CallbacksOptions {
   log: Log;
   /** Last part of the callbacks' address; undefined: no callbacks are taken. */
   secret: string | undefined;
+  /** Told of every callback that names a payment. */
+  heard?: () => void;
 }
 
 export class Callbacks {
@@ -61,7 +63,10 @@ export class Callbacks {
     if (expected === undefined || !isSame(secret, expected)) return undefined;
     if (!rail?.parseCallback || rail.name !== railName) return undefined;
     const parse = rail.parseCallback({ body });
-    if (parse.kind === 'notice') await this.#take(rail.name, parse, body);
+    if (parse.kind === 'notice') {
+      this.#options.heard?.();
+      await this.#take(rail.name, parse, body);
+    }
     return parse.reply;
   }
 

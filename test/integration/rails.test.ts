@@ -104,7 +104,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
       publicKey: simulator.publicKey,
       serviceProviderCode: '000000',
       origin: '*',
-      isSynchronous: mode === 'sync',
+      ...{ isSynchronous: mode === 'sync', sessionLifeMs: 3_000_000 },
       callbackSecret: undefined,
     },
     clock,

@@ -260,6 +260,7 @@ describe('a faulty environment', () => {
       MPESA_SERVICE_PROVIDER_CODE: '000000',
     };
     expect(loadConfig(all).mpesa).deep.include({ baseUrl: 'https://openapi.example', isSynchronous: true });
+    expect(loadConfig({ ...all, MPESA_SESSION_LIFE: '2h' }).mpesa).deep.include({ sessionLifeMs: 7_200_000 });
     const { MPESA_API_KEY: _left, ...three } = all;
     expect(faultsOf(three)).deep.equal([
       'MPESA_API_KEY: is missing beside the other settings of M-Pesa. Set it, or none of them.',

@@ -124,6 +124,7 @@ describe('the address of the live rail', () => {
       config: {
         ...{ baseUrl, apiKey: 'key', publicKey: new PortalBearers(simulatorKeys).publicKey },
         ...{ serviceProviderCode: '000000', origin: '*', isSynchronous: true, callbackSecret: undefined },
+        sessionLifeMs: 3_000_000,
       },
       clock: new MovableClock(),
       sessions: new OwnSessions(),

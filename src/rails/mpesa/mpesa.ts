@@ -21,7 +21,14 @@ import { answeredPush, answeredReversal, reasonedStatus } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
 import { amountText, itemDescription, referencesOf } from './fields.ts';
-import { Bearers, type Session, SessionKeeper, type SessionStore, usualSessionTerms } from './session.ts';
+import {
+  Bearers,
+  type Session,
+  SessionKeeper,
+  type SessionStore,
+  type SessionTerms,
+  usualSessionTerms,
+} from './session.ts';
 import { Wire, type WireAnswer } from './wire.ts';
 
 export { OwnSessions, railSessionsSpec, StoredSessions } from './store.ts';
@@ -70,7 +77,9 @@ interface MpesaOptions {
   sessions: SessionStore;
   terms?: RailTerms;
   times?: Partial<MpesaTimes>;
-  sessionTerms?: Partial<typeof usualSessionTerms>;
+  sessionTerms?: Partial<SessionTerms>;
+  /** The authority to trust instead of the system's, PEM. */
+  ca?: string;
 }
 
 interface Ask {
@@ -96,21 +105,23 @@ export class MpesaRail implements Rail {
   readonly #times: MpesaTimes;
   readonly #bearers: Bearers;
   readonly #sessions: SessionKeeper;
-  readonly #pushes = new Wire();
-  readonly #questions = new Wire();
+  readonly #pushes: Wire;
+  readonly #questions: Wire;
 
   /** @throws Error when the address is neither https nor loopback, or the public key is none. */
-  constructor({ config, clock, sessions, terms = mpesaTerms, times, sessionTerms }: MpesaOptions) {
+  constructor({ config, clock, sessions, terms = mpesaTerms, times, sessionTerms, ca }: MpesaOptions) {
     this.addresses = [checkedAddress(config.baseUrl)];
     this.terms = terms;
     this.#config = config;
     this.#clock = clock;
     this.#times = { ...usualTimes, ...times };
+    this.#pushes = new Wire(ca);
+    this.#questions = new Wire(ca);
     this.#bearers = new Bearers(config.publicKey);
     this.#sessions = new SessionKeeper({
       clock,
       store: sessions,
-      terms: { ...usualSessionTerms, ...sessionTerms },
+      terms: { ...usualSessionTerms, lifeMs: config.sessionLifeMs, ...sessionTerms },
       make: () => this.#makeSession(),
     });
     this.capabilities = {
@@ -230,9 +241,10 @@ export class MpesaRail implements Rail {
     let session = await this.#sessions.serving();
     let hasReplaced = false;
     while (session) {
+      // By when it was sent: a refusal that was under way while the session became live says nothing of it.
+      const isLive = this.#clock.now() >= session.liveAtMs;
       const answer = await wire.send(this.#request(ask, session, signal));
       if (!isGateRefusal(answer)) return { answer, session };
-      const isLive = this.#clock.now() >= session.liveAtMs;
       if (!isLive && this.#clock.now() + this.#times.notLiveYetMs < ask.giveUpAtMs && !signal.aborted) {
         await new Promise((resolve) => setTimeout(resolve, this.#times.notLiveYetMs));
       } else if (isLive && !hasReplaced && !isRateRefusal(answer)) {

@@ -41,8 +41,7 @@ export interface SessionTerms {
   lookMs: number;
 }
 
-export const usualSessionTerms: SessionTerms = {
-  lifeMs: 50 * 60_000,
+export const usualSessionTerms: Omit<SessionTerms, 'lifeMs'> = {
   activationMs: 30_000,
   holdMs: 20_000,
   backOffMs: 1_000,

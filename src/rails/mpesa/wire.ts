@@ -61,7 +61,12 @@ export function isNeverConnected(error: CodedError): boolean {
 /** Connections to one rail. Pushes wait for customers, so queries have sockets of their own. */
 export class Wire {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: idleMs });
-  readonly #https = new HttpsAgent({ keepAlive: true, timeout: idleMs });
+  readonly #https: HttpsAgent;
+
+  /** `ca`: the authority to trust instead of the system's, PEM. */
+  constructor(ca?: string) {
+    this.#https = new HttpsAgent({ keepAlive: true, timeout: idleMs, ...(ca ? { ca } : {}) });
+  }
 
   /** Never rejects: whatever happens is told in the answer. */
   send(request: WireRequest): Promise<WireAnswer> {
