@@ -1,6 +1,8 @@
 import process from 'node:process';
 import { floor } from './floor.ts';
+import { isolation } from './isolation.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
+import type { ReceiverCount, ReceiverHello } from './receiver.ts';
 import { settling } from './settling.ts';
 import { Stage } from './stage.ts';
 import { stripes } from './stripes.ts';
@@ -114,17 +116,6 @@ async function lifecycles(stage: Stage): Promise<void> {
   print(`  ratio ${(median(our) / median(their)).toFixed(2)}×`);
 }
 
-interface ReceiverHello {
-  ports: { http: number; https: number; hang: number };
-  certFile: string;
-}
-
-interface ReceiverCount {
-  count: number;
-  p50Ms: number;
-  p99Ms: number;
-}
-
 /** Deliveries per second to a fast local receiver: every attempt durably recorded, beside a worker that records nothing. */
 async function deliveries(stage: Stage): Promise<void> {
   const total = Number(process.env.BENCH_COUNT ?? 4_000);
@@ -170,48 +161,9 @@ async function deliveries(stage: Stage): Promise<void> {
   await stage.end(receiver);
 }
 
-/** A healthy endpoint's lag from event to arrival, alone and while one of fifty neighbours hangs on every request. */
-async function isolation(stage: Stage): Promise<void> {
-  const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
-  print('\nA healthy endpoint beside one that hangs on every request (lag from event to arrival):');
-  const lag = async (name: string, neighbours: string[]): Promise<number> => {
-    const { child, hello: service } = await stage.start<Hello & { merchantId: string; adminUrl: string }>(
-      'ours.ts',
-      `bench_iso_${name}`,
-      {
-        BENCH_ROLE: 'all',
-        BENCH_SIMULATOR_DELAY: '100ms..101ms',
-      },
-    );
-    const urls = [`http://127.0.0.1:${hello.ports.http}/lag`, ...neighbours];
-    for (const url of urls.slice(0, 16)) await register(service.adminUrl, service.merchantId, url);
-    await stage.ask<ReceiverCount>(receiver, 'reset');
-    await stage.load(
-      createPlan(service, `i${name}-`, { connections: 4, warmupMs: 0, durationMs: seconds * 1_000 }),
-    );
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
-    const { count, p50Ms, p99Ms } = await stage.ask<ReceiverCount>(receiver, 'count');
-    print(`  ${name.padEnd(10)} ${count} arrived, p50 ${p50Ms} ms, p99 ${p99Ms} ms`);
-    await stage.end(child);
-    return p99Ms;
-  };
-  const alone = await lag('alone', []);
-  const beside = await lag('beside', [`http://127.0.0.1:${hello.ports.hang}/hang`]);
-  print(`  p99 ratio ${(beside / alone).toFixed(2)}×`);
-  await stage.end(receiver);
-}
-
-async function register(adminUrl: string, merchantId: string, url: string): Promise<void> {
-  const response = await fetch(`${adminUrl}/admin/merchants/${merchantId}/endpoints`, {
-    method: 'POST',
-    headers: { authorization: 'Bearer operator-token-of-the-bench', 'content-type': 'application/json' },
-    body: JSON.stringify({ mode: 'test', url }),
-  });
-  if (response.status !== 201) throw new Error(await response.text());
-}
-
 const parts: Record<string, (stage: Stage) => Promise<void>> = {
-  ...{ creates, lifecycles, deliveries, isolation },
+  ...{ creates, lifecycles, deliveries },
+  isolation: (of) => isolation(of, print),
   waiting: (of) => waiting(of, print),
   stripes: (of) => stripes(of, print),
   settling: (of) => settling(of, print),

@@ -19,6 +19,10 @@ export interface LoadPlan {
   durationMs: number;
   /** Stops after this many answers, whatever the time. */
   count?: number;
+  /** Each connection sends one request in this time at the most, so that the rate does not depend on the answers. */
+  everyMs?: number;
+  /** API keys that take turns, as the header `authorization`. */
+  keys?: string[];
   /** Distinguishes the idempotency keys of this run. */
   tag: string;
 }
@@ -78,8 +82,10 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
     number += 1;
     const n = `${plan.tag}${number}`;
     const body = plan.body?.replaceAll('{n}', n) ?? '';
+    const key = plan.keys?.[number % plan.keys.length];
+    const authorization = key ? `authorization: Bearer ${key}\r\n` : '';
     const length = plan.method === 'POST' ? `content-length: ${Buffer.byteLength(body)}\r\n` : '';
-    return `${plan.method} ${plan.path} HTTP/1.1\r\nhost: bench\r\n${headerText.replaceAll('{n}', n)}${length}\r\n${body}`;
+    return `${plan.method} ${plan.path} HTTP/1.1\r\nhost: bench\r\n${authorization}${headerText.replaceAll('{n}', n)}${length}\r\n${body}`;
   };
   const latencies: number[] = [];
   const statuses: Record<string, number> = {};
@@ -97,6 +103,8 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
       if (sentAt >= stopAt || (plan.count !== undefined && number >= plan.count)) break;
       const status = await connection.send(request());
       const now = performance.now();
+      const restMs = sentAt + (plan.everyMs ?? 0) - now;
+      if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
       if (now < countFrom || now > stopAt) continue;
       statuses[status] = (statuses[status] ?? 0) + 1;
       latencies.push(now - sentAt);

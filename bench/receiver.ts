@@ -11,6 +11,17 @@ import process from 'node:process';
  * A fast receiver of webhooks that counts, as a process of its own: HTTP, HTTPS with a certificate of its own,
  * and an address that never answers. `/p99` measures: it notes how long after its creation each event came.
  */
+export interface ReceiverHello {
+  ports: { http: number; https: number; hang: number };
+  certFile: string;
+}
+
+export interface ReceiverCount {
+  count: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
 let count = 0;
 let lags: number[] = [];
 const answer: RequestListener = (request, response) => {
