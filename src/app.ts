@@ -27,8 +27,16 @@ import { listTransactions, type ReadBalance, type ReadEntries, showBalance } fro
 import type { Log } from './log.ts';
 import type { Principal } from './merchants/merchants.ts';
 import { whoami } from './merchants/routes.ts';
+import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
 import { type About, openApi } from './openapi.ts';
-import { type ActorAdminDeps, sendEvent, showActor, showHistory } from './operators/actorRoutes.ts';
+import {
+  type ActorAdminDeps,
+  drawActor,
+  releaseActor,
+  sendEvent,
+  showActor,
+  showHistory,
+} from './operators/actorRoutes.ts';
 import {
   type DeliveryAdminDeps,
   listDeliveries,
@@ -55,6 +63,14 @@ import {
   listFeePlans,
   showFeePlan,
 } from './operators/feeRoutes.ts';
+import {
+  drawMachine,
+  drawMermaid,
+  listMachineActors,
+  listMachines,
+  type MachineAdminDeps,
+  showMachine,
+} from './operators/machineRoutes.ts';
 import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
 import { operatorAuthenticator } from './operators/operators.ts';
 import { type OverviewAdminDeps, showOverview } from './operators/overviewRoutes.ts';
@@ -122,8 +138,10 @@ export type OperatorDeps = MerchantAdminDeps &
   StatementAdminDeps &
   FeePlanAdminDeps &
   RailAdminDeps &
+  MetricsDeps &
   ActorAdminDeps &
-  OverviewAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
+  OverviewAdminDeps &
+  MachineAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 
@@ -168,6 +186,7 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
   return [
     ...healthRoutes(deps.health),
     route('GET', '/admin/overview', 'viewer', showOverview(deps)),
+    route('GET', '/metrics', 'viewer', showMetrics(deps)),
     route('POST', '/admin/merchants', 'operator', createMerchant(deps)),
     route('GET', '/admin/merchants', 'viewer', listMerchants(deps)),
     route('GET', '/admin/merchants/:id', 'viewer', showMerchant(deps)),
@@ -193,8 +212,15 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('GET', '/admin/rails', 'viewer', listRails(deps)),
     route('GET', '/admin/reviews', 'viewer', listReviews(deps)),
     route('GET', '/admin/collections/:id/evidence', 'viewer', showEvidence(deps)),
+    route('GET', '/admin/machines', 'viewer', listMachines(deps)),
+    route('GET', '/admin/machines/:machine', 'viewer', showMachine(deps)),
+    route('GET', '/admin/machines/:machine/diagram.svg', 'viewer', drawMachine(deps)),
+    route('GET', '/admin/machines/:machine/diagram.mmd', 'viewer', drawMermaid(deps)),
+    route('GET', '/admin/machines/:machine/actors', 'viewer', listMachineActors(deps)),
     route('GET', '/admin/actors/:id', 'viewer', showActor(deps)),
+    route('GET', '/admin/actors/:id/diagram.svg', 'viewer', drawActor(deps)),
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
+    route('POST', '/admin/actors/:id/release', 'operator', releaseActor(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
     route('GET', '/admin/fee-plans', 'viewer', listFeePlans(deps)),
     route('POST', '/admin/fee-plans', 'admin', createFeePlan(deps)),

@@ -6,6 +6,7 @@ import { type Committer, CommitUnknown } from './commit.ts';
 import {
   type ActorDoc,
   type ActorEvent,
+  ActorMissing,
   type Call,
   type Cause,
   type MachineDefinition,
@@ -16,13 +17,13 @@ import {
 } from './document.ts';
 import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
-import { ActorStore } from './store.ts';
+import { ActorStore, type Release } from './store.ts';
 
-export { Committer, CommitUnknown, isOutage } from './commit.ts';
+export { type CommittedBatch, Committer, CommitUnknown, isOutage } from './commit.ts';
 export * from './document.ts';
 export { Handover, queueNames } from './handover.ts';
 export { Lease, leasesSpec } from './lease.ts';
-export { stepsSpec } from './plan.ts';
+export { stepId, stepRange, stepsSpec } from './plan.ts';
 export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
 export { Sweeper } from './sweep.ts';
 export { ActorWorkers } from './work.ts';
@@ -198,6 +199,16 @@ export class Actors {
     const chart = next(this.definition(ref.machine), doc, doc.timers, event, doc.seq + 1);
     const actions = chart.asked.map(({ type }) => type);
     return { from: doc.state, to: chart.state, actions, accepted: chart.changed };
+  }
+
+  /**
+   * Lets a quarantined actor go on, once this code understands it; undefined when there is nothing to let go.
+   * @throws Poison, NewerDocument, ActorMissing
+   */
+  async release(ref: ActorRef, release: Release): Promise<ActorDoc | undefined> {
+    const doc = await this.read(ref);
+    if (!doc) throw new ActorMissing(`no ${ref.machine} ${ref.id}`);
+    return this.#store.release(this.definition(ref.machine), doc, release);
   }
 
   /** The actor as this process knows it, if that satisfies; else as stored. Saves a read where one is not needed. */

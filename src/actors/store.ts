@@ -3,10 +3,11 @@ import { raiseAlert } from '../alerts.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
+import type { Write } from '../mongo.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, ActorMissing, type MachineDefinition, Poison, type StepLine } from './document.ts';
-import { stepRange, stepsSpec } from './plan.ts';
-import { migrated } from './step.ts';
+import { stepId, stepRange, stepsSpec } from './plan.ts';
+import { earliest, migrated, restore } from './step.ts';
 
 /**
  * Actors at rest: looked up together, remembered for as long as that saves a read, brought to the code's
@@ -20,6 +21,16 @@ export interface StoreOptions {
   definitions: readonly MachineDefinition[];
   /** Actors whose latest document is kept in memory; staleness only costs a reload. */
   cacheSize?: number;
+}
+
+/** Why and by whom a quarantined actor is let go, and what is to be written with it. */
+export interface Release {
+  at: number;
+  reason: string;
+  /** The operator's name. */
+  by: string;
+  stepId: string;
+  writes: Write[];
 }
 
 export class ActorStore {
@@ -128,6 +139,42 @@ export class ActorStore {
     ]);
     this.#cache.delete(_id);
     if (outcome.ok) log.error({ actor: _id, why }, 'actor quarantined');
+  }
+
+  /**
+   * Lets a quarantined actor go on from where it stood, with a line in its history; the sweep takes it from
+   * there. Undefined when it is not quarantined, or not as it was read.
+   * @throws Poison or NewerDocument while this code does not understand it either
+   */
+  async release(
+    definition: MachineDefinition,
+    doc: ActorDoc,
+    { at, reason, by, stepId: id, writes }: Release,
+  ): Promise<ActorDoc | undefined> {
+    const { quarantined, ...rest } = doc;
+    if (!quarantined) return undefined;
+    const lifted = migrated(definition, rest as ActorDoc);
+    restore(definition, lifted);
+    const dueAt = earliest(doc.timers, doc.calls);
+    const seq = doc.seq + 1;
+    const line: StepLine = {
+      ...{ _id: stepId(doc._id, seq), actor: doc._id, machine: definition.name, seq, at: new Date(at) },
+      event: { type: 'operator.released', reason },
+      ...{ from: doc.state, to: doc.state, actions: [], cause: { kind: 'operator', id: by }, stepId: id },
+    };
+    const outcome = await this.#options.committer.commit([
+      {
+        op: 'update',
+        into: definition.plural,
+        filter: { _id: doc._id, seq: doc.seq, 'quarantined.at': { $exists: true } },
+        update: { $set: { dueAt, seq, updatedAt: new Date(at) }, $unset: { quarantined: '' } },
+        onMiss: 'race',
+      },
+      { op: 'insert', into: stepsSpec.name, doc: line, onDuplicate: 'race' },
+      ...writes,
+    ]);
+    this.#cache.delete(doc._id);
+    return outcome.ok ? { ...(rest as ActorDoc), seq, dueAt } : undefined;
   }
 
   /** Whether the history of an actor has this step. */

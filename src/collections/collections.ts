@@ -12,7 +12,8 @@ import { parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
 
-export { sampleCollection } from './present.ts';
+export { parsePhone } from './phone.ts';
+export { type CollectionDoc, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
 
 /** Payment requests: made, read and listed (interface.md 4.1 to 4.3). Everything after that is the chart's. */
@@ -20,9 +21,11 @@ export const collectionsSpec: CollectionSpec = {
   name: 'collections',
   indexes: [
     ...actorIndexes,
-    { key: { merchantId: 1, mode: 1, 'data.reference': 1, _id: -1 } },
+    // The reference first, so that operators find one without knowing whose it is.
+    { key: { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 } },
     { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
     { key: { 'data.msisdn': 1, _id: -1 } },
+    { key: { mode: 1, 'snapshot.context.failureCode': 1, _id: -1 }, partial: { status: 'failed' } },
   ],
 };
 

@@ -1,5 +1,15 @@
+import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type ActorDoc, type Actors, acceptedEvents, type StepLine, StepRefused } from '../actors/actors.ts';
+import {
+  type ActorDoc,
+  type Actors,
+  acceptedEvents,
+  NewerDocument,
+  Poison,
+  type StepLine,
+  StepRefused,
+} from '../actors/actors.ts';
+import { chartSvg } from '../charts/charts.ts';
 import type { Clock } from '../clock.ts';
 import { failureCodes } from '../collections/collections.ts';
 import {
@@ -8,18 +18,22 @@ import {
   type Fault,
   forOperators,
   type OperatorPrincipal,
+  resourceNotFound,
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
+import { Detail, drawing, svgHeaders } from './machineRoutes.ts';
 import { auditLine } from './operators.ts';
 import type { OperatorReader } from './reader.ts';
-import { found, operation, Reason } from './routes.ts';
+import { bodyOf, found, operation, Reason } from './routes.ts';
+import { readTrail } from './trail.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
 export interface ActorAdminDeps {
   actors: Actors;
   clock: Clock;
   reader: OperatorReader;
+  db: Db;
 }
 
 const machineByPrefix: Readonly<Record<string, string>> = {
@@ -127,6 +141,25 @@ export function showHistory({ actors, reader }: ActorAdminDeps): Endpoint<Operat
   });
 }
 
+export function drawActor({ db, actors }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: drawing('getActorSvg', 'An actor on its chart as SVG, as it is or was', 'image/svg+xml'),
+    params: ActorId,
+    query: Type.Object(
+      { detail: Detail, seq: Type.Optional(Type.Integer({ minimum: 1, maximum: 99_999_999 })) },
+      { additionalProperties: false },
+    ),
+    handler: async ({ params, query }) => {
+      const ref = refOf(params.id);
+      const trail = await readTrail(db, await found(actors.read(ref)), query.seq);
+      if (!trail) throw resourceNotFound();
+      const { machine } = actors.definition(ref.machine);
+      const body = chartSvg(machine, query.detail as 'full' | 'overview' | undefined, trail);
+      return { status: 200, body, headers: svgHeaders };
+    },
+  });
+}
+
 /** What an operator says of a payment must be whole: a chart that hears no outcome would choose one. */
 function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
   const faults: Fault[] = [];
@@ -209,6 +242,41 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
           actions: result.asked,
         },
       };
+    },
+  });
+}
+
+/** Retry after repair: what was set aside goes on where it stood, if the code that runs now understands it. */
+export function releaseActor({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'releaseActor',
+      'Let a quarantined actor go on',
+      200,
+      'After the repair: its timers and calls are due again. 409 unless it is quarantined and understood now.',
+      ['action_not_allowed'],
+    ),
+    params: ActorId,
+    body: bodyOf('Release', { reason: Reason }),
+    handler: async ({ principal, params, body, requestId }) => {
+      const ref = refOf(params.id);
+      const doc = await found(actors.read(ref));
+      if (!doc.quarantined) throw actionNotAllowed(`${ref.id} is not quarantined.`);
+      const [at, by, { reason }] = [clock.now(), principal.name, body];
+      const line = auditLine({
+        ...{ at, by, reason, requestId, action: 'actor.released', target: ref.id },
+        merchantId: doc.merchantId,
+        before: { quarantined: doc.quarantined.why },
+        after: { state: doc.state },
+      });
+      const released = await actors
+        .release(ref, { at, by, reason, stepId: requestId, writes: [line] })
+        .catch((error) => {
+          if (!(error instanceof Poison || error instanceof NewerDocument)) throw error;
+          throw actionNotAllowed(`${ref.id} is still not understood: ${error.message}`);
+        });
+      if (!released) throw actionNotAllowed(`${ref.id} was changed by somebody else; look again.`);
+      return { status: 200, body: presentActor(actors, ref.machine, released) };
     },
   });
 }

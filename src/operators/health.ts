@@ -10,7 +10,8 @@ import type { Doc } from '../mongo.ts';
 import type { Queues } from '../queue.ts';
 import { settlementDate } from '../settlement/settlement.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
-import { countMax, type NeedsOptions } from './needs.ts';
+import { countMax, statesIn } from './lists.ts';
+import { type NeedsOptions, redisFaults } from './needs.ts';
 import { readBreakers } from './railRoutes.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
@@ -167,30 +168,6 @@ async function readQueues(queues: Queues, names: readonly string[]) {
     }),
   );
   return counts;
-}
-
-/** What is wrong with Redis: away, throwing keys out, or forgetting them with its process. */
-export async function redisFaults(
-  queues: Queues,
-): Promise<('redis_down' | 'redis_evicts' | 'redis_forgets')[]> {
-  if (!queues.ready) return ['redis_down'];
-  try {
-    // INFO tells what CONFIG would, and is not forbidden on hosted servers.
-    const text = `${await queues.redis.info('memory')}\n${await queues.redis.info('persistence')}`;
-    const policy = /^maxmemory_policy:(\S+)/m.exec(text)?.[1];
-    const isKept = /^aof_enabled:1/m.test(text);
-    return [
-      ...(policy && policy !== 'noeviction' ? (['redis_evicts'] as const) : []),
-      ...(isKept ? [] : (['redis_forgets'] as const)),
-    ];
-  } catch {
-    return ['redis_down'];
-  }
-}
-
-/** The states that actors of a mode are in, of whatever version of the chart. */
-export async function statesIn(db: Db, plural: string, mode: Mode): Promise<string[]> {
-  return db.collection<{ _id: string; state: string }>(plural).distinct('state', { mode });
 }
 
 export async function countState(

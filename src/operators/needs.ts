@@ -10,7 +10,7 @@ import type { Queues } from '../queue.ts';
 import type { Rails } from '../rails/rails.ts';
 import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
-import { redisFaults } from './health.ts';
+import { countMax, lateMs } from './lists.ts';
 
 /** What needs a person: one tile per kind of trouble, each with the list behind it. No tile: nothing to do. */
 
@@ -57,11 +57,6 @@ export interface NeedsOptions {
   settlementReader: SettlementReader;
 }
 
-/** Nothing is counted further than this: a person who sees "1000+" knows enough. */
-export const countMax = 1_000;
-
-/** A due moment that passed this long ago: the queue did not act on it, and neither did several sweeps. */
-export const lateMs = limits.minuteMs;
 /** After midnight settlements take a moment; then one that still waits is overdue. */
 const settlingMs = 5 * limits.minuteMs;
 /** Deliveries that were given up longer ago need nobody any more. */
@@ -289,4 +284,23 @@ async function machinery({ db, clock, config, queues }: NeedsOptions, mode: Mode
     ...(isSwept ? [] : [tile('no_worker', link, { count: 1 })]),
     ...faults.map((kind) => tile(kind, link, { count: 1 })),
   ];
+}
+
+/** What is wrong with Redis: away, throwing keys out, or forgetting them with its process. */
+export async function redisFaults(
+  queues: Queues,
+): Promise<('redis_down' | 'redis_evicts' | 'redis_forgets')[]> {
+  if (!queues.ready) return ['redis_down'];
+  try {
+    // INFO tells what CONFIG would, and is not forbidden on hosted servers.
+    const text = `${await queues.redis.info('memory')}\n${await queues.redis.info('persistence')}`;
+    const policy = /^maxmemory_policy:(\S+)/m.exec(text)?.[1];
+    const isKept = /^aof_enabled:1/m.test(text);
+    return [
+      ...(policy && policy !== 'noeviction' ? (['redis_evicts'] as const) : []),
+      ...(isKept ? [] : (['redis_forgets'] as const)),
+    ];
+  } catch {
+    return ['redis_down'];
+  }
 }

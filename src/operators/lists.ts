@@ -1,0 +1,250 @@
+import type { Db, Document } from 'mongodb';
+import { type ActorDoc, actorsByState } from '../actors/actors.ts';
+import { collectionsSpec } from '../collections/collections.ts';
+import { type IdPrefix, idFloor } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { deliveriesSpec } from '../webhooks/webhooks.ts';
+
+/**
+ * Operators' lists of actors, newest first. Each filter goes over an index that gives the order too; what an
+ * index leaves open is looked for in a bounded stretch of it, and the page says where to go on.
+ */
+
+type Mode = 'live' | 'test';
+
+/** Nothing is counted further than this: a person who sees "1000+" knows enough. */
+export const countMax = 1_000;
+
+/** A due moment that passed this long ago: the queue did not act on it, and neither did several sweeps. */
+export const lateMs = limits.minuteMs;
+
+export interface ListFilter {
+  mode?: Mode | undefined;
+  merchantId?: string | undefined;
+  /** Names of states, or of outer ones for all that are in them. */
+  states?: readonly string[] | undefined;
+  /** The id's time part: from inclusive, before exclusive. */
+  madeFromMs?: number | undefined;
+  madeBeforeMs?: number | undefined;
+  /** `255XXXXXXXXX`. */
+  msisdn?: string | undefined;
+  /** Exact; goes over an index together with a merchant only. */
+  reference?: string | undefined;
+  failureCode?: string | undefined;
+  endpointId?: string | undefined;
+  eventId?: string | undefined;
+  /** Past their due moment by more than a minute. */
+  overdueAt?: number | undefined;
+  quarantined?: boolean | undefined;
+}
+
+export interface Listed<Row> {
+  rows: Row[];
+  hasMore: boolean;
+  /** `starting_after` of the next page. Not always the last row's id: a page may end where the looking did. */
+  next: string | null;
+}
+
+/** What goes over an index, in its order, and what is left to look for. */
+interface Plan {
+  match: Document;
+  hint: Document;
+  rest: Document;
+}
+
+/** How many documents a page looks at for what no index holds. */
+const lookedMax = 10_000;
+
+const idPrefixes: Readonly<Record<string, IdPrefix>> = {
+  collections: 'col',
+  deliveries: 'dlv',
+  endpoints: 'we',
+  replays: 'rpl',
+};
+
+/** A page of the actors of one machine, whose MongoDB collection is `plural`. */
+export async function listActors<Row extends ActorDoc = ActorDoc>(
+  db: Db,
+  plural: string,
+  filter: ListFilter,
+  page: { limit: number; startingAfter?: string | undefined },
+): Promise<Listed<Row>> {
+  if (filter.overdueAt !== undefined || filter.quarantined) return listRare(db, plural, filter, page);
+  const { match, hint, rest } = await planOf(db, plural, filter);
+  const ids = idRange(plural, filter, page.startingAfter);
+  const narrowed = ids ? { ...match, _id: ids } : match;
+  const isWhole = Object.keys(rest).length === 0;
+  const stored = db.collection(plural);
+  const rows = await stored
+    .aggregate<Row>(
+      [
+        { $match: narrowed },
+        { $sort: { _id: -1 } },
+        ...(isWhole ? [] : [{ $limit: lookedMax }, { $match: rest }]),
+        { $limit: page.limit + 1 },
+      ],
+      { hint },
+    )
+    .toArray();
+  if (rows.length > page.limit) return { ...pageOf(rows, page.limit) };
+  if (isWhole) return { rows, hasMore: false, next: null };
+  const [last] = await stored
+    .aggregate<{ _id: string }>(
+      [
+        { $match: narrowed },
+        { $sort: { _id: -1 } },
+        { $skip: lookedMax - 1 },
+        { $limit: 1 },
+        { $project: { _id: 1 } },
+      ],
+      { hint },
+    )
+    .toArray();
+  return { rows, hasMore: last !== undefined, next: last?._id ?? null };
+}
+
+/** Overdue and quarantined actors are few; of very many, those that have waited longest are listed. */
+async function listRare<Row extends ActorDoc>(
+  db: Db,
+  plural: string,
+  filter: ListFilter,
+  page: { limit: number; startingAfter?: string | undefined },
+): Promise<Listed<Row>> {
+  const { overdueAt, quarantined } = filter;
+  const due = overdueAt === undefined ? {} : { dueAt: { $lt: new Date(overdueAt - lateMs), $type: 'date' } };
+  const apart = quarantined ? { 'quarantined.at': { $type: 'date' } } : {};
+  const by = quarantined ? { 'quarantined.at': 1 } : { dueAt: 1 };
+  const ids = idRange(plural, filter, page.startingAfter);
+  const stages = [
+    { $match: { ...(quarantined ? apart : due) } },
+    { $sort: by },
+    { $limit: countMax },
+    { $match: { ...due, ...restOf(filter), ...(ids ? { _id: ids } : {}) } },
+    { $sort: { _id: -1 } },
+    { $limit: page.limit + 1 },
+  ];
+  return pageOf(await db.collection(plural).aggregate<Row>(stages, { hint: by }).toArray(), page.limit);
+}
+
+function pageOf<Row extends { _id: string }>(found: readonly Row[], limit: number): Listed<Row> {
+  const rows = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  return { rows, hasMore, next: hasMore ? rows.at(-1)!._id : null };
+}
+
+function idRange(
+  plural: string,
+  filter: ListFilter,
+  startingAfter: string | undefined,
+): Document | undefined {
+  const prefix = idPrefixes[plural];
+  const before =
+    filter.madeBeforeMs === undefined ? undefined : idFloor(prefix!, Math.max(0, filter.madeBeforeMs));
+  const below = [startingAfter, before].filter((bound) => bound !== undefined).sort();
+  const from = filter.madeFromMs === undefined ? undefined : idFloor(prefix!, Math.max(0, filter.madeFromMs));
+  if (below.length === 0 && from === undefined) return undefined;
+  return {
+    ...(below[0] === undefined ? {} : { $lt: below[0] }),
+    ...(from === undefined ? {} : { $gte: from }),
+  };
+}
+
+/** Conditions on a document, whichever of them an index covers. */
+function restOf({
+  mode,
+  merchantId,
+  states,
+  msisdn,
+  reference,
+  failureCode,
+  endpointId,
+}: ListFilter): Document {
+  return {
+    ...(mode ? { mode } : {}),
+    ...(merchantId ? { merchantId: { $eq: merchantId } } : {}),
+    ...(states
+      ? { state: { $in: states.map((each) => new RegExp(`^${each.replaceAll('.', '\\.')}(\\.|$)`)) } }
+      : {}),
+    ...(msisdn ? { 'data.msisdn': { $eq: msisdn } } : {}),
+    ...(reference ? { 'data.reference': { $eq: reference } } : {}),
+    ...(failureCode ? { 'snapshot.context.failureCode': { $eq: failureCode } } : {}),
+    ...(endpointId ? { 'data.endpointId': { $eq: endpointId } } : {}),
+  };
+}
+
+/** Chooses the index: the one that leaves least to look for. */
+async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan> {
+  const { mode, merchantId, msisdn, reference, failureCode, endpointId, eventId } = filter;
+  const modes = { mode: { $in: mode ? [mode] : ['live', 'test'] } };
+  const without = (...fields: (keyof ListFilter)[]) =>
+    restOf(
+      Object.fromEntries(
+        Object.entries(filter).filter(([name]) => !fields.includes(name as keyof ListFilter)),
+      ),
+    );
+  if (eventId)
+    return { match: { 'data.eventId': { $eq: eventId } }, hint: { 'data.eventId': 1 }, rest: without() };
+  if (msisdn) {
+    const match = { 'data.msisdn': { $eq: msisdn } };
+    return { match, hint: { 'data.msisdn': 1, _id: -1 }, rest: without('msisdn') };
+  }
+  if (endpointId) {
+    const hint = { 'data.endpointId': 1, state: 1, _id: 1 };
+    const match = {
+      'data.endpointId': { $eq: endpointId },
+      state: { $in: await statesOf(db, plural, filter) },
+    };
+    return { match, hint, rest: without('endpointId', 'states') };
+  }
+  const isCollection = plural === collectionsSpec.name;
+  if (merchantId && reference !== undefined && isCollection) {
+    const match = { 'data.reference': { $eq: reference }, merchantId: { $eq: merchantId }, ...modes };
+    const hint = { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 };
+    return { match, hint, rest: without('merchantId', 'mode', 'reference') };
+  }
+  if (merchantId && plural !== deliveriesSpec.name) {
+    const match = { merchantId: { $eq: merchantId }, ...modes };
+    const statuses = isCollection ? statusesOf(filter) : undefined;
+    const rest = without('merchantId', 'mode');
+    if (!statuses) return { match, hint: { merchantId: 1, mode: 1, _id: -1 }, rest };
+    const hint = { merchantId: 1, mode: 1, status: 1, _id: -1 };
+    return {
+      match: { ...match, status: { $in: statuses } },
+      hint,
+      rest: isOuter(filter) ? without('merchantId', 'mode', 'states') : rest,
+    };
+  }
+  if (failureCode) {
+    const match = { ...modes, status: 'failed', 'snapshot.context.failureCode': { $eq: failureCode } };
+    const hint = { mode: 1, 'snapshot.context.failureCode': 1, _id: -1 };
+    return { match, hint, rest: without('mode', 'failureCode') };
+  }
+  if (!mode && !filter.states) return { match: {}, hint: { _id: 1 }, rest: without() };
+  const match = { ...modes, state: { $in: await statesOf(db, plural, filter) } };
+  return { match, hint: actorsByState, rest: without('mode', 'states') };
+}
+
+/** Whether the states asked for are whole public statuses. */
+function isOuter({ states }: ListFilter): boolean {
+  return states?.every((each) => !each.includes('.')) ?? false;
+}
+
+function statusesOf({ states }: ListFilter): string[] | undefined {
+  return states && [...new Set(states.map((each) => each.split('.', 1)[0]!))];
+}
+
+/** Of the states in use, whatever the version of the chart, those that are asked for; all without a wish. */
+async function statesOf(db: Db, plural: string, { mode, states }: ListFilter): Promise<string[]> {
+  const used = await Promise.all(
+    (mode ? [mode] : (['live', 'test'] as const)).map((each) => statesIn(db, plural, each)),
+  );
+  const all = [...new Set(used.flat())];
+  return states
+    ? all.filter((one) => states.some((each) => one === each || one.startsWith(`${each}.`)))
+    : all;
+}
+
+/** The states that actors of a mode are in, of whatever version of the chart. Skips along the index. */
+export async function statesIn(db: Db, plural: string, mode: Mode): Promise<string[]> {
+  return db.collection<{ _id: string; state: string }>(plural).distinct('state', { mode });
+}
