@@ -4,12 +4,13 @@ import { ActorWorkers, Sweeper } from './actors/actors.ts';
 import { createMerchantApp, createOperatorApp } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import { IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
+import { authenticateOperator, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
+import { Inspector } from './inspector/inspector.ts';
 import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
-import { OperatorReader, OverviewReader } from './operators/operators.ts';
+import { OperatorReader, OverviewReader, operatorAuthenticator } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { releaseStranded } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
@@ -160,9 +161,18 @@ async function startListeners(
     sweeper,
     clock,
   };
-  const open = async (app: Parameters<typeof listen>[0], port: number, host: string): Promise<string> => {
+  const open = async (
+    app: Parameters<typeof listen>[0],
+    port: number,
+    host: string,
+    inspector?: Inspector,
+  ): Promise<string> => {
     const listener: Listener = await listen(app, { port, host, clock });
     stops.push(() => listener.close());
+    if (inspector) {
+      inspector.attach(listener.server);
+      stops.push(() => inspector.close());
+    }
     const { address, port: bound } = listener.server.address() as AddressInfo;
     return `http://${address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address}:${bound}`;
   };
@@ -191,6 +201,15 @@ async function startListeners(
     overview: new OverviewReader(wired),
     keyHashSecret: config.keyHashSecret,
   });
-  const adminUrl = await open(operatorApp, config.adminPort, config.adminHost);
+  const adminUrl = await open(operatorApp, config.adminPort, config.adminHost, inspectorOf(wired));
   return { baseUrl, adminUrl };
+}
+
+/** The stream of steps on the operators' listener. */
+function inspectorOf(wired: Wired): Inspector {
+  const { feed, clock, log, config } = wired;
+  const authenticate = operatorAuthenticator(config.operatorToken);
+  const identify: ConstructorParameters<typeof Inspector>[0]['identify'] = ({ headers }) =>
+    authenticateOperator(headers.authorization, authenticate, 'viewer');
+  return new Inspector({ feed, source: wired, clock, log, identify });
 }

@@ -31,7 +31,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   embedded: [],
   events: [],
   http: ['merchants'],
-  inspector: ['actors'],
+  inspector: ['actors', 'http'],
   ledger: [],
   merchants: [],
   operators: [

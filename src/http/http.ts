@@ -3,7 +3,7 @@
  * file here, and nothing else of them.
  */
 export type { AccessLine, RequestState } from './access.ts';
-export { type Authenticate, roleAllows } from './auth.ts';
+export { type Authenticate, authenticateOperator, roleAllows } from './auth.ts';
 export { readRaw } from './body.ts';
 export {
   AppError,
@@ -22,7 +22,7 @@ export { type Health, livez, readyz, version } from './health.ts';
 export { IdempotencyStore, idempotencySpec, type ProducedAnswer, ReplayConflict } from './idempotency.ts';
 export { type Inside, type InsideRoute, insideOf } from './inside.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
-export { type Listener, listen } from './listen.ts';
+export { type Listener, listen, refuseSocket } from './listen.ts';
 export { RateLimiter, type RateTerms } from './rate.ts';
 export { loggable, toAppError } from './render.ts';
 export {
@@ -44,4 +44,4 @@ export {
 } from './route.ts';
 export { ErrorBody } from './schema.ts';
 export { createKoa, type KoaOptions } from './serve.ts';
-export { isIsoTime } from './validate.ts';
+export { isIsoTime, queryReader } from './validate.ts';

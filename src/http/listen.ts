@@ -1,11 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
 import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { AppError, type ErrorCode } from './errors.ts';
-import { errorText } from './render.ts';
+import { errorText, toAppError } from './render.ts';
 
 export interface Listener {
   server: Server;
@@ -99,12 +100,18 @@ function refuse(
     socket.destroy(error);
     return;
   }
-  const refusal = new AppError(clientErrorCodes[error.code ?? ''] ?? 'request_malformed');
+  refuseSocket(socket, new AppError(clientErrorCodes[error.code ?? ''] ?? 'request_malformed'), clock);
+}
+
+/** Says on a bare connection what is wrong, in the same shape as everywhere else, and ends it. */
+export function refuseSocket(socket: Duplex, thrown: unknown, clock: Clock): void {
+  const refusal = toAppError(thrown);
   const requestId = newId('req', clock.now());
   const body = errorText(refusal, requestId);
+  const challenge = refusal.type === 'authentication_error' ? 'WWW-Authenticate: Bearer\r\n' : '';
   socket.end(
     `HTTP/1.1 ${refusal.httpStatus} ${refusal.code}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nRequest-Id: ${requestId}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
+      `${challenge}Connection: close\r\n\r\n${body}`,
   );
 }
