@@ -59,21 +59,29 @@ export function insideOf(routes: readonly Route[]): Inside {
 
 function prepare(method: Method, path: string, role: Role, route: Route): Prepared {
   const endpoint = route.endpoint as Endpoint<OperatorPrincipal>;
-  const checkParams = endpoint.params && paramsCheck(endpoint.params);
-  const readQuery = queryReader(endpoint.query);
-  const checkBody = endpoint.body && bodyCheck(endpoint.body, endpoint.check);
   const pattern = path.replace(/[.]/g, '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)');
+  // Most routes are never called from within: their schemas are compiled by the first who does.
+  let checks: ReturnType<typeof checksOf> | undefined;
   return {
     ...{ method, role, endpoint },
     pattern: new RegExp(`^${pattern}$`),
     run: async ({ principal, body = {}, requestId }, params, querystring) => {
       if (!roleAllows(principal.role, role)) throw permissionDenied();
-      checkParams?.(params);
-      const query = readQuery(querystring);
-      checkBody?.(body, principal);
+      checks ??= checksOf(endpoint);
+      checks.params?.(params);
+      const query = checks.query(querystring);
+      checks.body?.(body, principal);
       const nothing = { raw: undefined, idempotencyKey: undefined, recordWrite: recordNothing };
       return endpoint.handler({ ...nothing, principal, params, query, body, requestId });
     },
+  };
+}
+
+function checksOf({ params, query, body, check }: Endpoint<OperatorPrincipal>) {
+  return {
+    params: params && paramsCheck(params),
+    query: queryReader(query),
+    body: body && bodyCheck(body, check),
   };
 }
 

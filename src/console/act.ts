@@ -1,0 +1,112 @@
+import { timingSafeEqual } from 'node:crypto';
+import {
+  type Answer,
+  AppError,
+  type Inside,
+  type Method,
+  type OperatorPrincipal,
+  permissionDenied,
+  resourceNotFound,
+  toAppError,
+} from '../http/http.ts';
+import { fieldsFrom } from './forms.ts';
+import type { Mode, Trial } from './page.ts';
+import { formToken } from './session.ts';
+
+/** What became of a form. */
+export type Outcome =
+  /** Done: the page to go to. */
+  | { kind: 'done'; address: string }
+  /** The page of the form again, with what was wrong or what a rehearsal said. */
+  | { kind: 'again'; back: string; trial: Trial; status: number }
+  /** Done, and something to be shown this once. */
+  | { kind: 'secret'; back: string; made: Record<string, unknown> };
+
+/** Sends a form to its operators' route, which checks role, schema and state as for anybody. */
+export async function act(
+  inside: Inside,
+  form: URLSearchParams,
+  visitor: { principal: OperatorPrincipal; requestId: string },
+): Promise<Outcome> {
+  const [method, path = ''] = (form.get('to') ?? '').split(' ') as [Method, string?];
+  const back = backOf(form.get('back'));
+  const route =
+    path.startsWith('/admin/') && method !== ('GET' as Method) ? inside.find(method, path) : undefined;
+  if (!route) throw resourceNotFound();
+  const fields = fieldsFrom(route.endpoint, form);
+  try {
+    if (typeof fields.reason !== 'string') {
+      const message = 'Say why; it is kept in the audit.';
+      const faults = [{ param: 'reason', code: 'parameter_missing', message } as const];
+      throw new AppError('parameter_missing', { message, param: 'reason', errors: faults });
+    }
+    const sent = route.endpoint.body
+      ? { path, body: fields }
+      : { path: `${path}?${new URLSearchParams(fields as Record<string, string>)}` };
+    const answer = await inside.call({ method, ...sent, ...visitor });
+    return outcomeOf(answer, { form, back, id: route.endpoint.operation.id });
+  } catch (error) {
+    const known = toAppError(error);
+    if (known.httpStatus >= 500 || known.code === 'permission_denied') throw error;
+    const faults = known.errors ?? [];
+    const message = faults.length > 0 ? undefined : known.message;
+    return { kind: 'again', back, status: known.httpStatus, trial: trialOf(form, { message, faults }) };
+  }
+}
+
+function outcomeOf(
+  { status, body }: Answer,
+  { form, back, id }: { form: URLSearchParams; back: string; id: string },
+): Outcome {
+  const made = (body ?? {}) as Record<string, unknown>;
+  if (made.dry_run === true) {
+    return { kind: 'again', back, status: 200, trial: trialOf(form, { faults: [], outlook: made }) };
+  }
+  if (typeof made.secret === 'string' || typeof made.token === 'string')
+    return { kind: 'secret', back, made };
+  const page = madePages[String(made.object)];
+  const mode = /^\/console\/(test|live)/.exec(back)?.[1] as Mode | undefined;
+  const isNew = status === 201 || status === 202;
+  const to = isNew && page && mode ? `/console/${mode}${page}/${made.id}` : back;
+  const address = new URL(to, 'http://console');
+  address.searchParams.set('done', id);
+  return { kind: 'done', address: `${address.pathname}${address.search}` };
+}
+
+/** Where what a form made is looked at. */
+const madePages: Readonly<Record<string, string>> = {
+  merchant: '/merchants',
+  replay: '/actors',
+  delivery: '/actors',
+};
+
+function trialOf(form: URLSearchParams, about: Partial<Trial>): Trial {
+  const values = new Map<string, string[]>();
+  for (const name of new Set(form.keys())) {
+    if (name.startsWith('f.')) values.set(name.slice(2), form.getAll(name));
+  }
+  return {
+    form: form.get('form') ?? '',
+    values,
+    message: undefined,
+    faults: [],
+    outlook: undefined,
+    ...about,
+  };
+}
+
+/** A page of the console, and nothing else, whatever a form says. */
+export function backOf(text: string | null): string {
+  return text !== null && /^\/console(?:\/(?!\/)[\w.~%/-]*)?(?:\?[\w.~%&=+:,;@!*'()-]*)?$/.test(text)
+    ? text
+    : '/console';
+}
+
+/** @throws permission_denied when the form is not one of ours to this browser */
+export function checkFormToken(form: URLSearchParams, cookie: string | undefined): void {
+  const given = Buffer.from(form.get('form_token') ?? '');
+  const expected = Buffer.from(formToken(cookie ?? ''));
+  const isOurs = cookie !== undefined && given.length === expected.length && timingSafeEqual(given, expected);
+  if (!isOurs)
+    throw permissionDenied('This form is out of date. Go back, reload the page and send it again.');
+}

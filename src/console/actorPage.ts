@@ -1,0 +1,231 @@
+import { tabsCard } from './actorTabs.ts';
+import { type FormSpec, formOf } from './forms.ts';
+import { chartCard, stepsCard, walkOf } from './history.ts';
+import { type Html, html } from './html.ts';
+import { card, facts } from './layout.ts';
+import { address, type NavKey, type Show, type Visit } from './page.ts';
+import { sentenceOf } from './sentences.ts';
+import type { Actor } from './shapes.ts';
+import { ago, eventWords, left, pill, shortId, spaced } from './words.ts';
+
+/**
+ * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
+ * same page for all of them, because all of them are the same kind of thing.
+ */
+export const showActor: Show = async (visit) => {
+  const actor = await visit.read<Actor>(`/admin/actors/${visit.params.id}`);
+  // Test and live are never mixed: an actor is looked at in its own frame.
+  if (actor.mode !== visit.mode) return `/console/${actor.mode}/actors/${encodeURIComponent(actor.id)}`;
+  const walk = await walkOf(visit, actor);
+  const body = html`
+${await headline(visit, actor)}
+<div class="split">
+<div class="main">${chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
+<aside class="side" id="side" data-live>${nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
+</div>
+${await tabsCard(visit, actor)}`;
+  return {
+    title: `${actor.machine} ${actor.id}`,
+    nav: navOf[actor.machine] ?? 'machines',
+    live: `actor=${encodeURIComponent(actor.id)}`,
+    body,
+  };
+};
+
+const navOf: Readonly<Record<string, NavKey>> = {
+  collection: 'collections',
+  delivery: 'endpoints',
+  endpoint: 'endpoints',
+  replay: 'endpoints',
+  settlement: 'money',
+};
+
+async function headline(visit: Visit, actor: Actor): Promise<Html> {
+  const { quarantined } = actor;
+  return html`<header class="headline" id="headline" data-live>
+<p class="crumbs"><a href="${address(visit, `/machines/${actor.machine}`)}">${actor.machine}</a> ${shortId(actor.id)}</p>
+<h1>${await sentenceOf(visit, actor)}</h1>
+<p class="meta">${quarantined ? html`<span class="pill bad">set aside</span>` : pill(actor.state)}
+<code title="where it is on its chart">${actor.state}</code>
+<span class="quiet">for ${ago(actor.updated_at, visit.nowMs)}</span></p>
+${quarantined ? html`<p class="fault" role="alert">Set aside since ${ago(quarantined.at, visit.nowMs)}: ${quarantined.why}. It takes no step until somebody repaired it.</p>` : ''}
+</header>`;
+}
+
+/** What happens next by itself. */
+function nowCard(visit: Visit, actor: Actor): Html {
+  const timers = actor.timers.map(
+    ({ event, due_at: due }) =>
+      html`<li><span>${spaced(eventWords(event).replace(/^timer /, ''))}</span><b>${left(due, visit.nowMs)}</b></li>`,
+  );
+  const calls = actor.calls.map(
+    ({ type, started_at: started }) =>
+      html`<li><span>${spaced(type)}</span><b>${started ? html`under way for ${ago(started, visit.nowMs)}` : 'to be made'}</b></li>`,
+  );
+  const rest = html`<p class="quiet">Nothing: it rests.</p>`;
+  return card(
+    'What comes by itself',
+    html`${timers.length + calls.length === 0 ? rest : html`<ul class="timers">${timers}${calls}</ul>`}
+${facts([
+  ['steps', actor.seq],
+  ['version of the chart', actor.machine_version],
+  [
+    'merchant',
+    actor.merchant_id.startsWith('mer_')
+      ? html`<a href="${address(visit, `/merchants/${actor.merchant_id}`)}">${shortId(actor.merchant_id)}</a>`
+      : '–',
+  ],
+])}`,
+  );
+}
+
+interface EventWords {
+  title: string;
+  hint: string;
+  submit: string;
+  only?: readonly string[];
+  isDangerous?: boolean;
+}
+
+/** What operators may tell a chart. An event without words here is offered under its own name. */
+const operatorEvents: Readonly<Record<string, EventWords>> = {
+  'operator.asked': {
+    title: 'Ask the network',
+    hint: 'Asks what became of the payment, now. It decides nothing.',
+    submit: 'Ask',
+  },
+  'operator.resolved': {
+    title: 'Decide the outcome',
+    hint: 'Only when you know it from the network’s own statement. The merchant is told, and the books follow.',
+    submit: 'Decide',
+    only: ['outcome', 'failureCode', 'receipt'],
+    isDangerous: true,
+  },
+  'operator.reversed': {
+    title: 'The success was false',
+    hint: 'Takes the money back from the merchant’s balance, even below zero.',
+    submit: 'Reverse',
+    isDangerous: true,
+  },
+  'operator.acceptedLate': {
+    title: 'Accept the late payment',
+    hint: 'The collection succeeds after all, and the merchant is told.',
+    submit: 'Accept',
+  },
+  'operator.returnedLate': {
+    title: 'Send the late payment back',
+    hint: 'Asks the network to return the money to the customer.',
+    submit: 'Send back',
+    isDangerous: true,
+  },
+  'operator.retried': {
+    title: 'Try the return again',
+    hint: 'Repeats the request under the same id.',
+    submit: 'Try again',
+  },
+  'operator.confirmedReturn': {
+    title: 'The money went back',
+    hint: 'When the network’s statement shows the return.',
+    submit: 'Confirm',
+    isDangerous: true,
+  },
+  'operator.resent': {
+    title: 'Send it again',
+    hint: 'One attempt outside the schedule, the same bytes.',
+    submit: 'Send',
+  },
+  'operator.enabled': { title: 'Enable', hint: 'What is held is sent, oldest first.', submit: 'Enable' },
+  'operator.disabled': {
+    title: 'Disable',
+    hint: 'Deliveries are held until it is enabled; nothing is lost for 30 days.',
+    submit: 'Disable',
+    isDangerous: true,
+  },
+  'operator.deleted': {
+    title: 'Delete',
+    hint: 'For good. Deliveries under way are dropped.',
+    submit: 'Delete',
+    isDangerous: true,
+  },
+  'operator.held': {
+    title: 'Hold back',
+    hint: 'The money of this day stays pending until it is released.',
+    submit: 'Hold',
+  },
+  'operator.released': { title: 'Release', hint: 'What is due settles within a minute.', submit: 'Release' },
+  'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
+};
+
+/** Forms for exactly the events that the chart accepts now. */
+function actionsCard(visit: Visit, actor: Actor): Html {
+  const forms = actor.accepts.map((type) =>
+    type === 'operator.updated' ? endpointForms(visit, actor) : formOf(visit, eventForm(actor, type)),
+  );
+  const isReader = visit.operator.role === 'viewer';
+  const nothing =
+    isReader && actor.accepts.length > 0
+      ? html`<p class="quiet">You may look, and not change anything.</p>`
+      : html`<p class="quiet">Nothing: its chart takes no operator’s event in this state.</p>`;
+  const isEmpty = isReader || actor.accepts.length === 0;
+  return card('What you can tell it', html`${isEmpty ? nothing : forms}`);
+}
+
+function eventForm(actor: Actor, type: string): FormSpec {
+  const words = operatorEvents[type] ?? { title: type, hint: 'An event of this chart.', submit: 'Send' };
+  return {
+    id: type.replace('.', '-'),
+    to: `POST /admin/actors/${actor.id}/events`,
+    only: [],
+    ...words,
+    fixed: { type },
+    fields: {
+      failureCode: { label: 'failure code', hint: 'With failed.' },
+      receipt: { hint: 'With succeeded.' },
+    },
+  };
+}
+
+/** What an endpoint can be told beside its chart's own events. */
+function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
+  const since =
+    typeof context.failingSince === 'number'
+      ? new Date(context.failingSince)
+      : new Date(visit.nowMs - 86_400_000);
+  const forms: FormSpec[] = [
+    {
+      id: 'test',
+      to: `POST /admin/endpoints/${id}/test`,
+      title: 'Send a test event',
+      hint: 'A sample, signed and retried like any other.',
+      submit: 'Send',
+    },
+    {
+      id: 'recover',
+      to: `POST /admin/endpoints/${id}/recover`,
+      title: 'Send again what failed',
+      hint: 'Everything that was given up since this time, oldest first and throttled. Try it first: that only counts.',
+      fields: { since: { label: 'since (UTC)', value: since.toISOString() } },
+      submit: 'Send all',
+    },
+    {
+      id: 'rotate',
+      to: `POST /admin/endpoints/${id}/rotate-secret`,
+      title: 'New signing secret',
+      hint: 'Shown once. Until the overlap ends both sign.',
+      fields: { overlap_seconds: { label: 'overlap in seconds', value: 86_400 } },
+      submit: 'Make a secret',
+    },
+    {
+      id: 'change',
+      to: `PATCH /admin/endpoints/${id}`,
+      title: 'Change address or events',
+      only: ['url', 'event_types', 'description'],
+      fields: {
+        url: { value: String(data.url) },
+        event_types: { label: 'events', hint: 'None ticked: as it is.' },
+      },
+      submit: 'Change',
+    },
+  ];
+  return html`${forms.map((form) => formOf(visit, form))}`;
+}

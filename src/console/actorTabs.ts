@@ -1,0 +1,189 @@
+import { type Html, html, type Part } from './html.ts';
+import { choices, facts, table } from './layout.ts';
+import { address, type List, type Visit } from './page.ts';
+import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
+import { ago, label, moment, money, pill, shortId } from './words.ts';
+
+/** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
+type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
+
+const context: Tab = ['', 'Context', (_visit, actor) => contextTab(actor)];
+const raw: Tab = ['raw', 'Document', (_visit, actor) => block(JSON.stringify(actor, null, 2))];
+const ledger: Tab = ['ledger', 'Ledger', ledgerTab];
+
+const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
+  collection: [
+    context,
+    ledger,
+    ['network', 'Network', networkTab],
+    ['deliveries', 'Deliveries', collectionDeliveries],
+  ],
+  delivery: [
+    ['', 'Attempts', attemptsTab],
+    ['context', 'Context', (_visit, actor) => contextTab(actor)],
+  ],
+  endpoint: [
+    ['', 'Deliveries', endpointDeliveries],
+    ['context', 'Context', (_visit, actor) => contextTab(actor)],
+  ],
+  settlement: [context, ledger],
+};
+
+export async function tabsCard(visit: Visit, actor: Actor): Promise<Html> {
+  const tabs = [...(tabsOf[actor.machine] ?? [context]), raw];
+  const asked = visit.query.get('tab') ?? '';
+  const [, , read] = tabs.find(([key]) => key === asked) ?? tabs[0]!;
+  return html`<section class="card" id="details" data-live>
+<div class="title">${choices(
+    visit,
+    'tab',
+    tabs.map(([key, text]) => [key, text] as const),
+  )}</div>
+${await read(visit, actor)}
+</section>`;
+}
+
+function contextTab({ context: inside, data }: Actor): Html {
+  const rows = (all: Readonly<Record<string, unknown>>) =>
+    facts(Object.entries(all).map(([name, value]) => [label(name), shown(name, value)] as const));
+  return html`<div class="pair"><div><h3>What it is about</h3>${rows(data)}</div><div><h3>What the chart remembers</h3>${rows(inside)}</div></div>`;
+}
+
+/** Times, amounts and the rest as people read them; what is nested as it is. */
+function shown(name: string, value: unknown): Part {
+  if (value === null || value === undefined || value === '') return html`<span class="quiet">–</span>`;
+  if (typeof value === 'number' && /(At|Since|After|expires)$/.test(name) && value > 1e12)
+    return moment(value);
+  if (typeof value === 'number' && /At(Ms)?$/.test(name) && value > 1e12) return moment(value);
+  if (/Tzs$/.test(name)) return money(Number(value));
+  if (typeof value === 'object') return html`<code>${JSON.stringify(value)}</code>`;
+  return String(value);
+}
+
+function block(text: string): Html {
+  return html`<pre class="block" tabindex="0">${text}</pre>`;
+}
+
+async function ledgerTab(visit: Visit, { id, mode }: Actor): Promise<Html> {
+  const list = await visit.read<List<Entry>>(`/admin/ledger/entries?mode=${mode}&source=${id}&limit=50`);
+  return entriesTable(list.data);
+}
+
+/** Journal entries with their lines. */
+export function entriesTable(entries: readonly Entry[]): Html {
+  return table<Entry>(
+    [
+      { head: 'Posted', cell: ({ posted_at }) => moment(posted_at) },
+      {
+        head: 'What',
+        cell: ({ type, posting_key }) => html`<span title="${posting_key}">${label(type)}</span>`,
+      },
+      { head: 'Gross', kind: 'right', cell: ({ gross }) => money(gross) },
+      { head: 'Fee', kind: 'right', cell: ({ fee }) => money(fee) },
+      { head: 'Net', kind: 'right', cell: ({ net }) => money(net) },
+      {
+        head: 'Debits and credits',
+        kind: 'wide',
+        cell: ({ lines }) =>
+          html`<ul class="lines">${lines.map(
+            ({ account, debit, credit }) =>
+              html`<li><span>${debit ? 'debit' : 'credit'}</span> <code>${account}</code> ${money(debit || credit)}</li>`,
+          )}</ul>`,
+      },
+    ],
+    entries,
+    'Nothing was posted for it.',
+  );
+}
+
+async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
+  const { answers, callbacks } = await visit.read<Evidence>(`/admin/collections/${id}/evidence`);
+  const said = table<Evidence['answers'][number]>(
+    [
+      { head: 'At', cell: ({ at }) => moment(at) },
+      { head: 'Asked to', cell: ({ operation }) => label(operation) },
+      {
+        head: 'Understood as',
+        cell: ({ outcome, why }) => html`${label(outcome)}${why ? html` <small>${label(why)}</small>` : ''}`,
+      },
+      { head: 'Code', cell: ({ code, http_status }) => html`${code ?? '–'} ${http_status ?? ''}` },
+      {
+        head: 'Verbatim',
+        kind: 'wide',
+        cell: ({ text }) => (text ? html`<code class="wrap">${text}</code>` : '–'),
+      },
+    ],
+    answers,
+    'The network’s answers are kept in live mode; the test rail is in this process.',
+  );
+  const rung = table<Evidence['callbacks'][number]>(
+    [
+      { head: 'At', cell: ({ at }) => moment(at) },
+      { head: 'Heard', cell: ({ heard_at }) => moment(heard_at) },
+      { head: 'Verbatim', kind: 'wide', cell: ({ text }) => html`<code class="wrap">${text}</code>` },
+    ],
+    callbacks,
+    'Nobody called back. A callback decides nothing anyway: it makes us ask.',
+  );
+  return html`<h3>Answers</h3>${said}<h3>Callbacks</h3>${rung}`;
+}
+
+async function collectionDeliveries(visit: Visit, { id }: Actor): Promise<Html> {
+  return deliveriesTable(
+    visit,
+    await visit.read<List<Delivery>>(`/admin/deliveries?collection=${id}&limit=100`),
+  );
+}
+
+async function endpointDeliveries(visit: Visit, { id }: Actor): Promise<Html> {
+  const list = await visit.read<List<Delivery>>(`/admin/deliveries?endpoint=${id}&limit=20`);
+  return html`${deliveriesTable(visit, list)}<p><a href="${address(visit, `/deliveries?endpoint=${id}`)}">All of them</a></p>`;
+}
+
+export function deliveriesTable(visit: Visit, list: List<Delivery>): Html {
+  return table<Delivery>(
+    [
+      {
+        head: 'Delivery',
+        cell: ({ id }) => html`<a href="${address(visit, `/actors/${id}`)}">${shortId(id)}</a>`,
+      },
+      { head: 'State', cell: ({ state }) => pill(state) },
+      { head: 'Event', cell: ({ event_type }) => event_type },
+      {
+        head: 'Endpoint',
+        cell: ({ endpoint_id }) =>
+          html`<a href="${address(visit, `/actors/${endpoint_id}`)}">${shortId(endpoint_id)}</a>`,
+      },
+      { head: 'Attempts', kind: 'right', cell: ({ attempts }) => attempts },
+      { head: 'Last reason', cell: ({ last_reason }) => (last_reason ? label(last_reason) : '–') },
+      { head: 'Next attempt', cell: ({ next_attempt_at }) => moment(next_attempt_at) },
+      { head: 'Age', kind: 'right', cell: ({ created_at }) => ago(created_at, visit.nowMs) },
+    ],
+    list.data,
+    'No delivery.',
+  );
+}
+
+async function attemptsTab(visit: Visit, { id }: Actor): Promise<Html> {
+  const detail = await visit.read<DeliveryDetail>(`/admin/deliveries/${id}`);
+  const attempts = table<DeliveryDetail['attempt_log'][number]>(
+    [
+      { head: 'No.', kind: 'right', cell: ({ number }) => number },
+      { head: 'At', cell: ({ at }) => moment(at) },
+      { head: 'Took', kind: 'right', cell: ({ duration_ms }) => `${Math.round(duration_ms)} ms` },
+      {
+        head: 'Answer',
+        cell: ({ ok, status, reason }) =>
+          html`<span class="pill ${ok ? 'good' : 'bad'}">${status ?? 'none'}</span> ${reason && !ok ? label(reason) : ''}`,
+      },
+      {
+        head: 'What came back',
+        kind: 'wide',
+        cell: ({ excerpt }) => (excerpt ? html`<code class="wrap">${excerpt}</code>` : '–'),
+      },
+    ],
+    detail.attempt_log,
+    'No attempt yet.',
+  );
+  return html`<h3>Attempts</h3>${attempts}<h3>The exact bytes that are signed and sent</h3>${block(detail.body ?? 'The event is gone.')}`;
+}

@@ -1,0 +1,290 @@
+import type { Context, Middleware } from 'koa';
+import type { AnyStateMachine } from 'xstate';
+import { type Clock, isoTime } from '../clock.ts';
+import {
+  AppError,
+  type Health,
+  type Inside,
+  loggable,
+  type OperatorPrincipal,
+  type RequestState,
+  readRaw,
+  resourceNotFound,
+  toAppError,
+} from '../http/http.ts';
+import type { Log } from '../log.ts';
+import { act, backOf, checkFormToken, type Outcome } from './act.ts';
+import { showActor } from './actorPage.ts';
+import { assets } from './assets.ts';
+import { bare, framed } from './layout.ts';
+import type { Mode, Show, Trial, Visit } from './page.ts';
+import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
+import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
+import { type LiveFilter, type StepFeed, Streams } from './stream.ts';
+
+export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
+
+/**
+ * The operators' console: pages of plain HTML over the operators' routes. It shows what they answer and sends what
+ * they take, in this process and with the operator's own rights; it has no other access to anything.
+ */
+interface ConsoleOptions extends ConsoleNeeds {
+  inside: Inside;
+  sessions: Sessions;
+  machine(name: string): AnyStateMachine | undefined;
+  /** Where merchants reach the API, for what is given to them. */
+  merchantsUrl: string;
+}
+
+export interface ConsoleNeeds {
+  clock: Clock;
+  log: Log;
+  /** Tells of each committed step, whichever process took it. */
+  feed: StepFeed;
+  health: Pick<Health, 'isStopping'>;
+}
+
+/** THE INDEX of the pages. */
+const pages: readonly (readonly [path: string, show: Show])[] = [['/actors/:id', showActor]];
+
+const matchers = pages.map(([path, show]) => {
+  const pattern = path.replace(/:(\w+)/g, '(?<$1>[^/]+)');
+  return {
+    path: `/console/:mode${path}`,
+    pattern: new RegExp(`^/console/(?<mode>test|live)${pattern}$`),
+    show,
+  };
+});
+
+const formMaxBytes = 64 * 1024;
+
+const headers = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'same-origin',
+  'X-Frame-Options': 'DENY',
+} as const;
+
+interface Visitor {
+  cookie: string;
+  principal: OperatorPrincipal;
+}
+
+export class Console {
+  readonly #options: ConsoleOptions;
+  readonly #streams: Streams;
+
+  constructor(options: ConsoleOptions) {
+    this.#options = options;
+    this.#streams = new Streams(options.feed, options.health);
+  }
+
+  /** Takes what is the console's, and `/`, which leads there. */
+  readonly middleware: Middleware = async (ctx, next) => {
+    if (ctx.path === '/' && ctx.method === 'GET') return ctx.redirect('/console');
+    if (ctx.path !== '/console' && !ctx.path.startsWith('/console/')) return next();
+    const state = ctx.state as RequestState;
+    state.route = '/console';
+    ctx.set(headers);
+    const asset = assets.get(ctx.path);
+    if (asset && ctx.method === 'GET') {
+      ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
+      ctx.type = asset.type;
+      ctx.body = asset.text;
+      return;
+    }
+    try {
+      await this.#answer(ctx, state);
+    } catch (thrown) {
+      this.#refuse(ctx, state, thrown);
+    }
+  };
+
+  async #answer(ctx: Context, state: RequestState): Promise<void> {
+    const { method, path } = ctx;
+    if (path === '/console/sign-in') return this.#signIn(ctx);
+    if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') throw resourceNotFound();
+    const visitor = await this.#visitor(ctx);
+    if (!visitor) return this.#askToSignIn(ctx);
+    state.operator = visitor.principal.name;
+    if (method === 'POST') return this.#receive(ctx, state, visitor);
+    if (path === '/console' || path === '/console/') return ctx.redirect('/console/test');
+    if (path === '/console/stream') return this.#stream(ctx, visitor);
+    await this.#page(ctx, state, visitor, ctx.originalUrl);
+  }
+
+  async #visitor(ctx: Context): Promise<Visitor | undefined> {
+    const cookie = ctx.cookies.get(sessionCookie);
+    const principal = await this.#options.sessions.find(cookie);
+    return principal && cookie !== undefined ? { cookie, principal } : undefined;
+  }
+
+  #askToSignIn(ctx: Context): void {
+    if (ctx.path === '/console/stream') throw new AppError('api_key_missing');
+    const next = ctx.method === 'GET' ? backOf(ctx.originalUrl) : '/console';
+    ctx.redirect(`/console/sign-in?next=${encodeURIComponent(next)}`);
+  }
+
+  async #signIn(ctx: Context): Promise<void> {
+    const { sessions, clock } = this.#options;
+    let cookie = ctx.cookies.get(sessionCookie);
+    let fault: string | undefined;
+    let next = backOf(new URLSearchParams(ctx.querystring).get('next'));
+    if (ctx.method === 'POST') {
+      const form = await readForm(ctx);
+      next = backOf(form.get('next'));
+      checkFormToken(form, cookie);
+      const begun = await sessions.begin((form.get('token') ?? '').trim().slice(0, 256));
+      if (begun) {
+        if (cookie) await sessions.end(cookie);
+        keepCookie(ctx, begun);
+        ctx.redirect(next);
+        ctx.status = 303;
+        return;
+      }
+      fault = 'This token is nobody’s, or it was revoked.';
+      ctx.status = 401;
+    }
+    if (cookie === undefined) {
+      cookie = newCookie();
+      keepCookie(ctx, cookie);
+    }
+    ctx.type = 'html';
+    ctx.body = bare('Sign in', clock.now(), signInForm({ formToken: formToken(cookie), next, fault }));
+  }
+
+  async #receive(ctx: Context, state: RequestState, visitor: Visitor): Promise<void> {
+    const form = await readForm(ctx);
+    checkFormToken(form, visitor.cookie);
+    if (ctx.path === '/console/sign-out') {
+      await this.#options.sessions.end(visitor.cookie);
+      ctx.cookies.set(sessionCookie, null, { path: '/' });
+      ctx.redirect('/console/sign-in');
+      ctx.status = 303;
+      return;
+    }
+    if (ctx.path !== '/console/act') throw resourceNotFound();
+    const { principal } = visitor;
+    const outcome = await act(this.#options.inside, form, { principal, requestId: state.requestId });
+    await this.#follow(ctx, state, visitor, outcome);
+  }
+
+  async #follow(ctx: Context, state: RequestState, visitor: Visitor, outcome: Outcome): Promise<void> {
+    if (outcome.kind === 'done') {
+      ctx.redirect(outcome.address);
+      ctx.status = 303;
+    } else if (outcome.kind === 'secret') {
+      const visit = this.#visit(visitor, state, {
+        here: outcome.back,
+        mode: modeOf(outcome.back),
+        params: {},
+      });
+      send(ctx, framed(visit, secretPage(visit, outcome.made)), 200);
+    } else {
+      await this.#page(ctx, state, visitor, outcome.back, outcome.trial);
+      ctx.status = outcome.status;
+    }
+  }
+
+  async #page(
+    ctx: Context,
+    state: RequestState,
+    visitor: Visitor,
+    here: string,
+    trial?: Trial,
+  ): Promise<void> {
+    const address = new URL(here, 'http://console');
+    for (const { path, pattern, show } of matchers) {
+      const parts = pattern.exec(address.pathname)?.groups;
+      if (!parts) continue;
+      state.route = path;
+      const params = Object.fromEntries(
+        Object.entries(parts).map(([name, part]) => [name, decodeURIComponent(part)]),
+      );
+      const visit = this.#visit(visitor, state, { here, mode: parts.mode as Mode, params, trial });
+      const page = await show(visit);
+      if (typeof page === 'string') return ctx.redirect(page);
+      return send(ctx, framed(visit, withNotice(visit, page)), 200);
+    }
+    throw resourceNotFound();
+  }
+
+  #visit(
+    { cookie, principal }: Visitor,
+    { requestId }: RequestState,
+    about: { here: string; mode: Mode; params: Record<string, string>; trial?: Trial },
+  ): Visit {
+    const { inside, clock, machine, merchantsUrl } = this.#options;
+    const url = new URL(about.here, 'http://console');
+    const { searchParams: query } = url;
+    const here = new URL(url);
+    here.searchParams.delete('done');
+    return {
+      operator: principal,
+      query,
+      here: `${here.pathname}${here.search}`,
+      nowMs: clock.now(),
+      formToken: formToken(cookie),
+      trial: about.trial,
+      ...{ mode: about.mode, params: about.params, machine, merchantsUrl },
+      read: async <T>(path: string) =>
+        (await inside.call({ method: 'GET', path, principal, requestId })).body as T,
+      routeOf: (method, path) => inside.find(method, path),
+    };
+  }
+
+  async #stream(ctx: Context, { cookie }: Visitor): Promise<void> {
+    const query = new URLSearchParams(ctx.querystring);
+    const actor = query.get('actor');
+    const filter: LiveFilter = actor ? { actor } : { mode: query.get('mode') === 'live' ? 'live' : 'test' };
+    const { sessions } = this.#options;
+    ctx.type = 'text/event-stream';
+    ctx.body = await this.#streams.open(filter, async () => (await sessions.find(cookie)) !== undefined);
+  }
+
+  #refuse(ctx: Context, state: RequestState, thrown: unknown): void {
+    const error = toAppError(thrown);
+    const { log, clock } = this.#options;
+    if (error.logLevel === 'error')
+      log.error({ requestId: state.requestId, error: loggable(thrown) }, 'console');
+    if (error.httpStatus === 404) error.message = 'There is no such page, or nothing with this id.';
+    const body = faultBox(error, { requestId: state.requestId, at: isoTime(clock.now()) });
+    send(ctx, bare(error.message, clock.now(), body), error.httpStatus);
+  }
+}
+
+function send(ctx: Context, text: string, status: number): void {
+  ctx.status = status;
+  ctx.type = 'html';
+  ctx.body = text;
+}
+
+function keepCookie(ctx: Context, cookie: string): void {
+  const isSecure = ctx.secure || ctx.get('X-Forwarded-Proto').split(',')[0] === 'https';
+  ctx.cookies.secure = isSecure;
+  const once = { httpOnly: true, sameSite: 'strict', path: '/', overwrite: true } as const;
+  ctx.cookies.set(sessionCookie, cookie, { ...once, secure: isSecure, maxAge: sessionMs });
+}
+
+async function readForm(ctx: Context): Promise<URLSearchParams> {
+  const origin = ctx.get('Origin');
+  // Browsers say where a form comes from; the form's token is what counts, this is the second lock.
+  if (origin && origin !== 'null' && new URL(origin).host !== ctx.host)
+    throw new AppError('permission_denied');
+  if (!ctx.is('application/x-www-form-urlencoded')) throw new AppError('unsupported_media_type');
+  return new URLSearchParams((await readRaw(ctx, formMaxBytes)).toString('utf8'));
+}
+
+function modeOf(path: string): Mode {
+  return path.startsWith('/console/live') ? 'live' : 'test';
+}

@@ -1,0 +1,137 @@
+import { icon, script, style } from './assets.ts';
+import { type Html, html, type Part } from './html.ts';
+import type { Mode, NavKey, Page, Visit } from './page.ts';
+
+/** What is around every page: head, bar, navigation, and the frame that says whose money this is. */
+interface Frame {
+  title: string;
+  mode?: Mode;
+  live?: string;
+  nowMs: number;
+}
+
+function document({ title, mode, live, nowMs }: Frame, body: Html): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Kusanya</title>
+<link rel="icon" href="${icon.path}">
+<link rel="stylesheet" href="${style.path}">
+<script src="${script.path}" defer></script>
+</head>
+<body class="${mode ?? 'none'}" data-now="${nowMs}" ${live ? html`data-stream="/console/stream?${live}"` : ''}>
+${body}
+</body>
+</html>
+`.toString();
+}
+
+const navigation: readonly [NavKey, string, string][] = [
+  ['overview', '', 'Overview'],
+  ['collections', '/collections', 'Collections'],
+  ['endpoints', '/deliveries', 'Webhooks'],
+  ['merchants', '/merchants', 'Merchants'],
+  ['money', '/settlements', 'Money'],
+  ['machines', '/machines', 'Machines'],
+  ['audit', '/audit', 'Audit'],
+];
+
+/** A page in its frame. */
+export function framed(visit: Visit, page: Page): string {
+  const { mode, operator, formToken, nowMs } = visit;
+  const links = navigation.map(
+    ([key, path, label]) =>
+      html`<li><a href="/console/${mode}${path}" ${key === page.nav ? html`aria-current="page"` : ''}>${label}</a></li>`,
+  );
+  const body = html`
+<a class="skip" href="#main">To the content</a>
+<header class="bar">
+  <a class="brand" href="/console/${mode}"><img src="${icon.path}" alt="" width="26" height="26">Kusanya</a>
+  <nav aria-label="Mode" class="modes">${(['test', 'live'] as const).map(
+    (each) =>
+      html`<a href="/console/${each}" class="${each}" ${each === mode ? html`aria-current="true"` : ''}>${each}</a>`,
+  )}</nav>
+  <form class="search" action="/console/${mode}/search" role="search">
+    <input type="search" name="q" aria-label="Search" placeholder="An id, a phone number, a reference" value="${visit.query.get('q') ?? ''}" maxlength="100">
+    <button>Search</button>
+  </form>
+  <form class="who" method="post" action="/console/sign-out">
+    <input type="hidden" name="form_token" value="${formToken}">
+    <span class="name" title="${operator.role}">${operator.name}</span>
+    <button class="plain">Sign out</button>
+  </form>
+</header>
+<nav class="pages" aria-label="Pages"><ul>${links}</ul></nav>
+${mode === 'live' ? html`<p class="banner">Live: real money of real people.</p>` : ''}
+<main id="main">${page.body}</main>
+<p id="moved" class="moved" role="status" hidden>Something changed here while you were writing. <a href="${visit.here}">Show it</a></p>`;
+  return document({ title: page.title, mode, live: page.live, nowMs }, body);
+}
+
+/** The sign-in, and whatever is said to somebody who is not signed in. */
+export function bare(title: string, nowMs: number, body: Html): string {
+  return document({ title, nowMs }, html`<main id="main" class="bare">${body}</main>`);
+}
+
+export function card(title: Part, body: Part, { id, tone = '' }: { id?: string; tone?: string } = {}): Html {
+  return html`<section class="card ${tone}" ${id ? html`id="${id}" data-live` : ''}>
+<h2>${title}</h2>
+${body}
+</section>`;
+}
+
+export interface Column<Row> {
+  head: string;
+  cell: (row: Row) => Part;
+  /** `right` for figures. */
+  kind?: 'right' | 'wide';
+}
+
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  const head = columns.map(({ head, kind }) => html`<th scope="col" class="${kind ?? ''}">${head}</th>`);
+  const body = rows.map(
+    (row) =>
+      html`<tr>${columns.map(({ head, cell, kind }) => html`<td class="${kind ?? ''}" data-head="${head}">${cell(row)}</td>`)}</tr>\n`,
+  );
+  return html`<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+}
+
+/** Names and values, one below the other. */
+export function facts(rows: readonly (readonly [string, Part])[]): Html {
+  return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** The link to the next page of a list, where there is one. */
+export function pager(visit: Visit, list: { data: readonly { id: string }[]; has_more: boolean }): Html {
+  const here = new URL(visit.here, 'http://console');
+  const isLater = here.searchParams.has('starting_after');
+  const address = (change: (query: URLSearchParams) => void) => {
+    const query = new URLSearchParams(here.searchParams);
+    change(query);
+    return `${here.pathname}?${query}`;
+  };
+  const first = address((query) => query.delete('starting_after'));
+  const last = list.data.at(-1);
+  const next = last && list.has_more ? address((query) => query.set('starting_after', last.id)) : undefined;
+  if (!isLater && !next) return html``;
+  return html`<nav class="pager" aria-label="Further">${isLater ? html`<a href="${first}">Newest</a>` : ''}${next ? html`<a href="${next}" rel="next">Older</a>` : ''}</nav>`;
+}
+
+/** Filters as links: each choice of a query parameter, the present one marked. */
+export function choices(visit: Visit, name: string, all: readonly (readonly [string, string])[]): Html {
+  const here = new URL(visit.here, 'http://console');
+  const links = all.map(([value, text]) => {
+    const query = new URLSearchParams(here.searchParams);
+    query.delete('starting_after');
+    if (value === '') query.delete(name);
+    else query.set(name, value);
+    const isNow = (here.searchParams.get(name) ?? '') === value;
+    const path = query.size > 0 ? `${here.pathname}?${query}` : here.pathname;
+    return html`<a href="${path}" ${isNow ? html`aria-current="true"` : ''}>${text}</a>`;
+  });
+  return html`<nav class="choices" aria-label="${name}">${links}</nav>`;
+}

@@ -1,0 +1,119 @@
+import { type Html, html, type Part } from './html.ts';
+import type { Visit } from './page.ts';
+import type { Actor, Merchant, WebhookEndpoint } from './shapes.ts';
+import { ago, left, money, stateWords } from './words.ts';
+
+/** One sentence in plain words of where an actor stands. */
+export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
+  const says = sentences[actor.machine];
+  const merchant = actor.merchant_id.startsWith('mer_')
+    ? await merchantOf(visit, actor.merchant_id)
+    : undefined;
+  return says
+    ? await says({ visit, actor, name: merchant?.name ?? 'the house' })
+    : html`${stateWords(actor.state)}`;
+}
+
+export function merchantOf(visit: Visit, id: string): Promise<Merchant> {
+  return visit.read<Merchant>(`/admin/merchants/${id}`);
+}
+
+interface Subject {
+  visit: Visit;
+  actor: Actor;
+  /** The merchant's. */
+  name: string;
+}
+
+const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Html>>> = {
+  collection: ({ visit, actor, name }) => {
+    const { data, state } = actor;
+    const what = html`${money(Number(data.amountTzs))} from ${String(data.phone ?? 'a customer')} for ${name}`;
+    return html`${what}, ${collectionEnds(actor)(state) ?? untilDue(visit, actor, collectionWaits[state] ?? stateWords(state))}.`;
+  },
+  delivery: async ({ visit, actor }) => {
+    const { url } = await visit.read<WebhookEndpoint>(`/admin/endpoints/${actor.data.endpointId}`);
+    const tries = Number(actor.context.tries);
+    const ends: Readonly<Record<string, Part>> = {
+      pending: 'is being sent',
+      waiting: untilDue(visit, actor, `failed (${actor.context.reason}) and comes again`),
+      held: 'is held, since its endpoint is disabled',
+      delivered: `arrived with attempt ${tries}`,
+      failed: `was given up (${actor.context.reason ?? 'no reason'})`,
+      canceled: 'was dropped, since its endpoint was deleted',
+    };
+    const attempts = tries > 1 ? `, ${tries} attempts` : '';
+    return html`${String(actor.data.type)} to ${url} ${ends[actor.state.split('.', 1)[0]!]}${attempts}.`;
+  },
+  endpoint: ({ visit, actor, name }) => {
+    const { state, context } = actor;
+    const since = (at: unknown) => (typeof at === 'number' ? html` for ${ago(at, visit.nowMs)}` : '');
+    const deadline = Number(context.failingSince) + Number(context.disableAfterMs);
+    const how = state.startsWith('failing')
+      ? html`has been failing${since(context.failingSince)}; it is disabled in ${left(deadline, visit.nowMs)} unless it answers`
+      : state.startsWith('disabled.operator')
+        ? html`was disabled by an operator; its deliveries are held`
+        : state.startsWith('disabled')
+          ? html`is disabled${since(context.disabledAt)} because it kept failing; its deliveries are held`
+          : {
+              active: 'answers well',
+              lastTry: 'is tried a last time before it is disabled',
+              deleted: 'is deleted',
+            }[state];
+    return html`${String(actor.data.url)} of ${name} ${how}.`;
+  },
+  settlement: ({ visit, actor, name }) => {
+    const { state, context, data } = actor;
+    const how: Readonly<Record<string, Part>> = {
+      due: html`is settled in ${left(Number(context.dueAtMs), visit.nowMs)}`,
+      held: 'is held back by an operator',
+      settled: html`is settled: ${money(Number(context.settledTzs))}`,
+    };
+    return html`The money of ${name} for ${String(data.date)} ${how[state]}.`;
+  },
+  replay: ({ actor }) => {
+    const { replayed } = actor.context;
+    const how = { done: 'is done', canceled: 'was stopped' }[actor.state] ?? 'is under way';
+    return html`Sending again what failed: ${String(replayed)} of ${String(actor.data.total)} deliveries so far; it ${how}.`;
+  },
+  breaker: ({ actor }) => {
+    const how: Readonly<Record<string, string>> = {
+      closed: 'is closed: calls to the network go out',
+      open: 'is open: the network failed too often and is left alone for a while',
+      halfOpen: 'is half open: the network is being tried',
+    };
+    return html`The breaker of ${String(actor.data.operation)} ${how[actor.state] ?? actor.state}.`;
+  },
+};
+
+const collectionWaits: Readonly<Record<string, string>> = {
+  'created.pushing.sending': 'the prompt is on its way to the phone',
+  'created.pushing.backingOff': 'the network was not reached and is tried again',
+  'created.awaitingApproval': 'waiting for the PIN',
+  'created.confirming.polling': 'the network is being asked what became of it',
+  'created.underReview.polling': 'nobody can tell whether it was paid: a person has to decide',
+  'created.underReview.resting': 'nobody can tell whether it was paid: a person has to decide',
+};
+
+function collectionEnds({ context, data }: Actor): (state: string) => Part | undefined {
+  const late = context.late ? ', late' : '';
+  const ends: Readonly<Record<string, Part>> = {
+    'succeeded.standing': html`was paid${late}${context.receipt ? html` (receipt ${String(context.receipt)})` : ''}; the fee is ${money(Number(data.feeTzs))}`,
+    'succeeded.reversed': 'was paid, which proved false: the money was taken back',
+    'latePaid.held': 'was paid after it had ended; the money is held and a person has to decide',
+    'latePaid.returning': 'was paid after it had ended; the money is going back',
+    'latePaid.returned': 'was paid after it had ended; the money went back',
+    failed: `failed: ${String(context.failureCode ?? 'no reason').replaceAll('_', ' ')}`,
+    expired: 'expired: nobody approved it',
+  };
+  return (state) => {
+    const late = state.indexOf('latePaid');
+    return ends[late < 0 ? state : state.slice(late)] ?? ends[state.split('.', 1)[0]!];
+  };
+}
+
+/** With the time until the next timer, where there is one. */
+function untilDue(visit: Visit, { timers }: Actor, words: string): Html {
+  const [next] = [...timers].sort((a, b) => Date.parse(a.due_at) - Date.parse(b.due_at));
+  return next ? html`${words}, ${left(next.due_at, visit.nowMs)} left` : html`${words}`;
+}

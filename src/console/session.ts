@@ -1,0 +1,106 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { Db } from 'mongodb';
+import type { Clock } from '../clock.ts';
+import type { Authenticate, OperatorPrincipal } from '../http/http.ts';
+import { limits } from '../limits.ts';
+import type { CollectionSpec, Doc } from '../mongo.ts';
+
+/**
+ * Who is signed in. A session is the operator's own token, sealed with a key that only the cookie gives: the
+ * database alone opens nothing, and because the token is asked again on every request, an operator who is revoked
+ * or given another role is so at once.
+ */
+interface SessionDoc extends Doc {
+  sealed: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+export const sessionsSpec: CollectionSpec = {
+  name: 'console_sessions',
+  indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
+};
+
+export const sessionCookie = 'kusanya_session';
+export const sessionMs = 12 * limits.hourMs;
+
+const cookiePattern = /^[\w-]{43}$/;
+
+export class Sessions {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #authenticate: Authenticate<OperatorPrincipal>;
+
+  constructor(options: { db: Db; clock: Clock; authenticate: Authenticate<OperatorPrincipal> }) {
+    this.#db = options.db;
+    this.#clock = options.clock;
+    this.#authenticate = options.authenticate;
+  }
+
+  /** A new session's cookie; undefined when the token is nobody's. */
+  async begin(token: string): Promise<string | undefined> {
+    if (!(await this.#authenticate(token))) return undefined;
+    const cookie = newCookie();
+    const at = this.#clock.now();
+    await this.#stored.insertOne({
+      _id: idOf(cookie),
+      sealed: seal(token, cookie),
+      createdAt: new Date(at),
+      expiresAt: new Date(at + sessionMs),
+    });
+    return cookie;
+  }
+
+  /** The operator behind a cookie, as the token's rights are now. */
+  async find(cookie: string | undefined): Promise<OperatorPrincipal | undefined> {
+    if (cookie === undefined || !cookiePattern.test(cookie)) return undefined;
+    const doc = await this.#stored.findOne({ _id: idOf(cookie) });
+    if (!doc || doc.expiresAt.getTime() <= this.#clock.now()) return undefined;
+    return this.#authenticate(unseal(doc.sealed, cookie));
+  }
+
+  async end(cookie: string): Promise<void> {
+    await this.#stored.deleteOne({ _id: idOf(cookie) });
+  }
+
+  get #stored() {
+    return this.#db.collection<SessionDoc>(sessionsSpec.name);
+  }
+}
+
+export function newCookie(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** What every form of this browser carries, and nobody without the cookie can know. */
+export function formToken(cookie: string): string {
+  return createHmac('sha256', cookie).update('form').digest('base64url');
+}
+
+function idOf(cookie: string): string {
+  return createHash('sha256').update(cookie).digest('hex');
+}
+
+const cipherName = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+function keyOf(cookie: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', cookie, '', 'console session', 32));
+}
+
+function seal(token: string, cookie: string): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(cipherName, keyOf(cookie), nonce, { authTagLength: tagBytes });
+  const sealed = Buffer.concat([cipher.update(token, 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+}
+
+function unseal(sealed: string, cookie: string): string {
+  const bytes = Buffer.from(sealed, 'base64url');
+  const nonce = bytes.subarray(0, nonceBytes);
+  const decipher = createDecipheriv(cipherName, keyOf(cookie), nonce, { authTagLength: tagBytes });
+  decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+  const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
+  return text.toString('utf8');
+}

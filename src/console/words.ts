@@ -1,0 +1,194 @@
+import { isoTime } from '../clock.ts';
+import { type Html, html } from './html.ts';
+
+/** How things are written for people: money, times, ids and events. */
+
+/** `TZS 12,000`; a minus is a real one. */
+export function money(tzs: number | null | undefined): Html {
+  return html`<span class="money">${tzs === null || tzs === undefined ? '–' : `TZS ${figures(tzs)}`}</span>`;
+}
+
+/** `1,234,567` */
+export function figures(value: number): string {
+  return `${value < 0 ? '−' : ''}${Math.abs(value).toLocaleString('en-US', { maximumFractionDigits: 2 })}`;
+}
+
+/** `41 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (ms < 1000 && ms > 0) return `${Math.round(ms)} ms`;
+  const units: [number, string][] = [
+    [86_400, 'd'],
+    [3_600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
+  const first = units.findIndex(([each]) => seconds >= each);
+  if (first < 0) return '0 s';
+  const [size, unit] = units[first]!;
+  const [rest, restUnit] = units[first + 1] ?? [0, ''];
+  const lesser = rest ? Math.floor((seconds % size) / rest) : 0;
+  return `${Math.floor(seconds / size)} ${unit}${lesser ? ` ${lesser} ${restUnit}` : ''}`;
+}
+
+/** A moment in Dar es Salaam, with UTC to hover: `21 Nov 17:05:09`. */
+export function moment(at: string | number | null | undefined): Html {
+  if (at === null || at === undefined) return html`<span class="quiet">–</span>`;
+  const ms = typeof at === 'number' ? at : Date.parse(at);
+  return html`<time datetime="${isoTime(ms)}" title="${isoTime(ms)} (UTC)">${eat(ms)}</time>`;
+}
+
+const eatFormat = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Africa/Dar_es_Salaam',
+  day: '2-digit',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+function eat(ms: number): string {
+  return eatFormat.format(ms).replace(',', '');
+}
+
+/** How long ago, counted on by the script. */
+export function ago(at: string | number | null | undefined, nowMs: number): Html {
+  if (at === null || at === undefined) return html`<span class="quiet">–</span>`;
+  const ms = typeof at === 'number' ? at : Date.parse(at);
+  const text = span(nowMs - ms);
+  return html`<time datetime="${isoTime(ms)}" title="${eat(ms)} in Dar es Salaam" data-since="${ms}">${text}</time>`;
+}
+
+/** How long until then, counted down by the script. */
+export function left(due: string | number, nowMs: number): Html {
+  const ms = typeof due === 'number' ? due : Date.parse(due);
+  const text = ms > nowMs ? span(ms - nowMs) : 'now';
+  return html`<time class="countdown" datetime="${isoTime(ms)}" title="${eat(ms)} in Dar es Salaam" data-due="${ms}">${text}</time>`;
+}
+
+/** `created.underReview.polling` → `under review`: the part that says most. */
+export function stateWords(state: string): string {
+  return stateNames[state] ?? spaced(state.split('.').at(-1)!);
+}
+
+const stateNames: Readonly<Record<string, string>> = {
+  'created.pushing.sending': 'sending the prompt',
+  'created.pushing.backingOff': 'waiting to try again',
+  'created.awaitingApproval': 'awaiting approval',
+  'created.confirming.polling': 'asking the network',
+  'created.underReview.polling': 'under review',
+  'created.underReview.resting': 'under review',
+  'succeeded.standing': 'succeeded',
+  'succeeded.reversed': 'reversed',
+  'failed.watching': 'failed',
+  'failed.resting': 'failed',
+  'expired.watching': 'expired',
+  'expired.resting': 'expired',
+  ...Object.fromEntries(
+    ['failed', 'expired'].flatMap((end) => [
+      [`${end}.latePaid.held`, 'paid late, held'],
+      [`${end}.latePaid.returning`, 'being returned'],
+      [`${end}.latePaid.returned`, 'returned'],
+    ]),
+  ),
+  'pending.scheduled': 'being sent',
+  'pending.extra': 'being sent',
+  waiting: 'waiting to retry',
+  'failing.fresh': 'failing',
+  'failing.warned': 'failing, warned',
+  'failing.warnedTwice': 'failing, warned twice',
+  lastTry: 'last try',
+  'disabled.automatic.probing': 'disabled, probing',
+  'disabled.automatic.resting': 'disabled',
+  'disabled.operator': 'disabled by operator',
+  'running.paging': 'running',
+  'running.pausing': 'running',
+  halfOpen: 'half open',
+};
+
+/** `awaitingApproval` → `awaiting approval` */
+export function spaced(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, (_all, before, after) => `${before} ${after.toLowerCase()}`);
+}
+
+/** Good, bad, needing somebody, under way or at rest: the colour of a state. */
+export type Tone = 'good' | 'bad' | 'care' | 'busy' | 'calm';
+
+export function toneOf(state: string): Tone {
+  if (/underReview|latePaid\.(held|returning)|^failing|lastTry|^held$|halfOpen/.test(state)) return 'care';
+  if (/^(succeeded\.standing|delivered|settled|done|active|closed)/.test(state)) return 'good';
+  if (/^(failed|expired|disabled|open)|reversed|quarantined/.test(state)) return 'bad';
+  if (/^(created|pending|waiting|running|due)/.test(state)) return 'busy';
+  return 'calm';
+}
+
+export function pill(state: string): Html {
+  return html`<span class="pill ${toneOf(state)}" title="${state}">${stateWords(state)}</span>`;
+}
+
+/** An event's type as people say it; what has no words of its own is its own name. */
+export function eventWords(type: string): string {
+  const [, timer] = /^xstate\.after\.(\w+)/.exec(type) ?? [];
+  if (timer) return `timer ${spaced(timer)}`;
+  return eventNames[type] ?? type;
+}
+
+const eventNames: Readonly<Record<string, string>> = {
+  created: 'created',
+  'push.accepted': 'the network took the prompt',
+  'push.succeeded': 'the network says paid',
+  'push.failed': 'the network says failed',
+  'push.notAttempted': 'the network was not reached',
+  'push.unknown': 'the network’s answer is unclear',
+  'ask.undecided': 'asked: undecided yet',
+  'ask.succeeded': 'asked: paid',
+  'ask.failed': 'asked: failed',
+  'ask.expired': 'asked: expired',
+  'ask.reversed': 'asked: reversed',
+  'ask.notFound': 'asked: not found',
+  'rail.noticed': 'the network called back',
+  'reverse.succeeded': 'the money went back',
+  'reverse.failed': 'the money did not go back',
+  'reverse.unknown': 'unclear whether the money went back',
+  'operator.asked': 'operator: ask the network',
+  'operator.resolved': 'operator: decided the outcome',
+  'operator.reversed': 'operator: reversed',
+  'operator.acceptedLate': 'operator: accepted the late payment',
+  'operator.returnedLate': 'operator: sends the late payment back',
+  'operator.retried': 'operator: tries the return again',
+  'operator.confirmedReturn': 'operator: the money went back',
+  'operator.resent': 'operator: sent again',
+  'operator.enabled': 'operator: enabled',
+  'operator.disabled': 'operator: disabled',
+  'operator.updated': 'operator: changed',
+  'operator.deleted': 'operator: deleted',
+  'operator.held': 'operator: held back',
+  'operator.released': 'operator: released',
+  'operator.canceled': 'operator: stopped',
+  'attempt.succeeded': 'answered 2xx',
+  'attempt.failed': 'attempt failed',
+  'attempt.withheld': 'withheld: endpoint disabled',
+  'attempt.canceled': 'canceled: endpoint deleted',
+  'delivery.released': 'released',
+  'delivery.probed': 'sent as a probe',
+  'delivery.recovered': 'sent again by a recovery',
+  'probe.started': 'probe sent',
+  'probe.none': 'nothing to probe with',
+  'release.more': 'releasing held deliveries',
+  'release.done': 'all released',
+  'settlement.due': 'a part was settled',
+  'buckets.read': 'the day was read',
+  'page.replayed': 'a page was sent again',
+};
+
+/** A list cut in two lines of words: `created_at` → `created at`. */
+export function label(name: string): string {
+  return spaced(name).replaceAll('_', ' ');
+}
+
+/** `col_01K5…9Z0AB`: enough to tell two apart; the whole of it to hover and to copy. */
+export function shortId(id: string): Html {
+  const text = id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
+  return html`<code class="id" title="${id}">${text}</code>`;
+}
