@@ -4,13 +4,16 @@ import { ActorWorkers, Sweeper } from './actors/actors.ts';
 import { createMerchantApp, createOperatorApp } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import { authenticateOperator, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
+import {
+  type AccessLine,
+  authenticateOperator, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
 import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
+import { Gauges } from './metrics/metrics.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
-import { OperatorReader, OverviewReader, operatorAuthenticator } from './operators/operators.ts';
+import { OperatorReader, OverviewReader, operatorAuthenticator, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { releaseStranded } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
@@ -112,8 +115,8 @@ async function keepSlot(wired: Wired, stops: (() => Promise<unknown>)[]): Promis
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
   const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
     wired;
-  const { auditWatch } = wired;
-  const workers = new ActorWorkers({ actors, queues, handover, clock, log });
+  const { auditWatch, watch } = wired;
+  const workers = new ActorWorkers({ actors, queues, handover, clock, log, watch });
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const sweeper = new Sweeper({
     ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
@@ -161,6 +164,8 @@ async function startListeners(
     sweeper,
     clock,
   };
+  const { metrics } = wired.watch;
+  const observe = (line: AccessLine) => metrics.request(line);
   const open = async (
     app: Parameters<typeof listen>[0],
     port: number,
@@ -179,7 +184,7 @@ async function startListeners(
   let baseUrl: string | undefined;
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
-      ...{ clock, log, config, collections, health },
+      ...{ clock, log, config, collections, health, observe },
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock }),
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
@@ -195,8 +200,8 @@ async function startListeners(
     baseUrl = await open(merchantApp, config.port, config.host);
   }
   const operatorApp = createOperatorApp({
-    ...wired,
-    health,
+    ...{ ...wired, health, observe, metrics },
+    gauges: new Gauges({ ...wired, metrics, needs: (mode) => readNeeds(wired, mode) }),
     reader: new OperatorReader(db),
     overview: new OverviewReader(wired),
     keyHashSecret: config.keyHashSecret,

@@ -43,6 +43,7 @@ import {
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
+import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import type { CollectionSpec } from './mongo.ts';
 import { auditSpec } from './operators/operators.ts';
 import type { Queues } from './queue.ts';
@@ -131,6 +132,8 @@ export interface Wired {
   clock: Clock;
   log: Log;
   config: Config;
+  /** Counts and logs what the corridor does. */
+  watch: WorkObserver;
   queues: Queues;
   rails: Rails;
   committer: Committer;
@@ -167,7 +170,8 @@ interface WiringOptions {
 }
 
 export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
-  const committer = new Committer({ client: db.client, db, log });
+  const watch = observeWork(new Metrics(), clock, log);
+  const committer = new Committer({ client: db.client, db, log, observe: watch.committed });
   const lease = new Lease(db, clock, randomUUID(), leaseMs);
   const slot = slotOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
@@ -187,14 +191,8 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const { rails, prepareRails, closeRails } = railsOf({ db, clock, log, config }, late);
   const seats = new Seats(queues.redis, config.redisPrefix, clock);
   const webhookNeeds: WebhookNeeds = {
-    db,
+    ...{ db, clock, config, events, poster, webhooks, seats },
     actors: () => late.actors,
-    clock,
-    config,
-    events,
-    poster,
-    webhooks,
-    seats,
   };
   const collectionNeeds = {
     db,
@@ -213,13 +211,14 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
   const actors = new Actors({ db, clock, log, committer, definitions });
+  actors.onStep(watch.stepped);
   const handover = new Handover({ actors, queues, clock, log, horizonMs });
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
   Object.assign(late, { actors, doorbell, settlements });
   const secret = config.mpesa?.callbackSecret;
-  const callbacks = new Callbacks({ db, actors, doorbell, rails, clock, log, secret });
+  const callbacks = new Callbacks({ db, actors, doorbell, rails, clock, log, secret, heard: watch.heard });
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
   const feePlan = (planId?: string) => feePlans.current(planId);
@@ -228,7 +227,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   return {
     ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
-    ...{ callbacks, prepareRails, closeRails, feed },
+    ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),

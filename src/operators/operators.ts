@@ -3,6 +3,7 @@ import type { OperatorPrincipal } from '../http/http.ts';
 import { newId } from '../ids.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
+export { readNeeds } from './needs.ts';
 export { OverviewReader } from './overview.ts';
 export { OperatorReader } from './reader.ts';
 
