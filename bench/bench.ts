@@ -3,6 +3,7 @@ import { floor } from './floor.ts';
 import { isolation } from './isolation.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
+import { recovery, stored, timers } from './scale.ts';
 import { settling } from './settling.ts';
 import { Stage } from './stage.ts';
 import { stripes } from './stripes.ts';
@@ -167,6 +168,9 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   waiting: (of) => waiting(of, print),
   stripes: (of) => stripes(of, print),
   settling: (of) => settling(of, print),
+  timers: (of) => timers(of, print),
+  stored: (of) => stored(of, print),
+  recovery: (of) => recovery(of, print),
 };
 const wanted = process.argv.slice(2).filter((name) => name in parts);
 const stage = await Stage.open();

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { type Embedded, startEmbedded } from '../src/embedded/embedded.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
@@ -15,6 +16,7 @@ export class Stage {
   readonly mongodbUri: string;
   readonly redisUrl: string;
   readonly client: MongoClient;
+  readonly #redis: Redis;
 
   private constructor(embedded: Embedded, dataDir: string, client: MongoClient) {
     this.#embedded = embedded;
@@ -22,6 +24,7 @@ export class Stage {
     this.mongodbUri = embedded.mongodbUri!;
     this.redisUrl = embedded.redisUrl!;
     this.client = client;
+    this.#redis = new Redis(this.redisUrl);
   }
 
   static async open(): Promise<Stage> {
@@ -73,6 +76,28 @@ export class Stage {
     this.#children.delete(child);
   }
 
+  /** As a crash would. */
+  async kill(child: ChildProcess): Promise<void> {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    this.#children.delete(child);
+  }
+
+  async emptyRedis(): Promise<void> {
+    await this.#redis.flushall();
+  }
+
+  /** Jobs that wait for their time in a queue of a service of the bench. */
+  delayedJobs(prefix: string, queue: string): Promise<number> {
+    return this.#redis.zcard(`${prefix}:${queue}:delayed`);
+  }
+
+  /** Commands that Redis has carried out so far. */
+  async redisCommands(): Promise<number> {
+    return Number(/total_commands_processed:(\d+)/.exec(await this.#redis.info('stats'))?.[1]);
+  }
+
   /** Runs the load generator to its end. */
   load(plan: LoadPlan): Promise<LoadResult> {
     const child = spawn(
@@ -101,6 +126,7 @@ export class Stage {
 
   async close(): Promise<void> {
     for (const child of this.#children) child.kill('SIGKILL');
+    this.#redis.disconnect();
     await this.client.close();
     await this.#embedded.stop();
     await rm(this.#dataDir, { recursive: true, force: true });
