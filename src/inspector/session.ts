@@ -14,7 +14,7 @@ import {
   snapshotMessage,
   snapshotOf,
   sourceOf,
-  valueOf,
+  valueAt,
 } from './wire.ts';
 
 /**
@@ -217,5 +217,5 @@ function storedSnapshot({ snapshot: { value, context } }: Stored['doc']): Snapsh
 function toldOf(line: StepLine, machine: string): Told {
   const { actor, seq, at, to, cause } = line;
   const event = shown(line.event) as { type: string };
-  return { actor, machine, seq, at: at.getTime(), event, cause, snapshot: snapshotOf(valueOf(to), {}) };
+  return { actor, machine, seq, at: at.getTime(), event, cause, snapshot: snapshotOf(valueAt(to), {}) };
 }

@@ -99,7 +99,7 @@ export function snapshotOf(value: unknown, context: Record<string, unknown>): Sn
 }
 
 /** `created.pushing` → `{ created: 'pushing' }`. */
-export function valueOf(state: string): unknown {
+export function valueAt(state: string): unknown {
   const names = state.split('.');
   return names.reduceRight<unknown>(
     (inner, name) => (inner === undefined ? name : { [name]: inner }),
