@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { floor } from './floor.ts';
 import { isolation } from './isolation.ts';
+import { journey } from './journey.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
 import { recovery, stored, timers } from './scale.ts';
@@ -165,6 +166,7 @@ async function deliveries(stage: Stage): Promise<void> {
 const parts: Record<string, (stage: Stage) => Promise<void>> = {
   ...{ creates, lifecycles, deliveries },
   isolation: (of) => isolation(of, print),
+  journey: (of) => journey(of, print),
   waiting: (of) => waiting(of, print),
   stripes: (of) => stripes(of, print),
   settling: (of) => settling(of, print),
