@@ -158,6 +158,16 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
 
 /** Forms for exactly the events that the chart accepts now. */
 function actionsCard(visit: Visit, actor: Actor): Html {
+  if (actor.quarantined) {
+    const release = formOf(visit, {
+      id: 'release',
+      to: `POST /admin/actors/${actor.id}/release`,
+      title: 'Let it go on',
+      hint: 'After the repair: its timers and calls are due again.',
+      submit: 'Let it go on',
+    });
+    return card('What you can tell it', release);
+  }
   const forms = actor.accepts.map((type) =>
     type === 'operator.updated' ? endpointForms(visit, actor) : formOf(visit, eventForm(actor, type)),
   );

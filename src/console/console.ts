@@ -16,11 +16,18 @@ import type { Log } from '../log.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';
+import { search, showCollections } from './collectionPages.ts';
 import { bare, framed } from './layout.ts';
+import { showActors, showMachine, showMachines } from './machinePages.ts';
+import { showMerchant, showMerchants } from './merchantPages.ts';
+import { showLedger, showSettlements } from './moneyPages.ts';
+import { showOverview } from './overviewPage.ts';
 import type { Mode, Show, Trial, Visit } from './page.ts';
+import { showAudit, showOperators } from './peoplePages.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type LiveFilter, type StepFeed, Streams } from './stream.ts';
+import { showDeliveries, showEndpoints } from './webhookPages.ts';
 
 export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
 
@@ -45,16 +52,42 @@ export interface ConsoleNeeds {
 }
 
 /** THE INDEX of the pages. */
-const pages: readonly (readonly [path: string, show: Show])[] = [['/actors/:id', showActor]];
+const pages: readonly (readonly [path: string, show: Show])[] = [
+  ['', showOverview],
+  ['/collections', showCollections],
+  ['/actors/:id', showActor],
+  ['/deliveries', showDeliveries],
+  ['/endpoints', showEndpoints],
+  ['/merchants', showMerchants],
+  ['/merchants/:id', showMerchant],
+  ['/settlements', showSettlements],
+  ['/ledger', showLedger],
+  ['/machines', showMachines],
+  ['/machines/:machine', showMachine],
+  ['/machines/:machine/actors', showActors],
+  ['/audit', showAudit],
+  ['/operators', showOperators],
+  ['/search', search],
+];
 
-const matchers = pages.map(([path, show]) => {
-  const pattern = path.replace(/:(\w+)/g, '(?<$1>[^/]+)');
+/** What is loaded from the operators' routes as it is. */
+const files: readonly (readonly [path: string, from: string])[] = [
+  ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
+  ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
+  ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],
+];
+
+function matcher<Target>([path, target]: readonly [path: string, target: Target]) {
+  const pattern = path.replaceAll('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)');
   return {
     path: `/console/:mode${path}`,
     pattern: new RegExp(`^/console/(?<mode>test|live)${pattern}$`),
-    show,
+    target,
   };
-});
+}
+
+const pageMatchers = pages.map(matcher);
+const fileMatchers = files.map(matcher);
 
 const formMaxBytes = 64 * 1024;
 
@@ -120,7 +153,29 @@ export class Console {
     if (method === 'POST') return this.#receive(ctx, state, visitor);
     if (path === '/console' || path === '/console/') return ctx.redirect('/console/test');
     if (path === '/console/stream') return this.#stream(ctx, visitor);
+    if (await this.#file(ctx, state, visitor)) return;
     await this.#page(ctx, state, visitor, ctx.originalUrl);
+  }
+
+  async #file(ctx: Context, state: RequestState, { principal }: Visitor): Promise<boolean> {
+    for (const { path, pattern, target } of fileMatchers) {
+      const parts = pattern.exec(ctx.path)?.groups;
+      if (!parts) continue;
+      state.route = path;
+      const from = target.replace(/:(\w+)/g, (_all, name: string) => parts[name]!);
+      const query = from.endsWith('.csv') ? `?mode=${parts.mode}` : '';
+      const { requestId } = state;
+      const answer = await this.#options.inside.call({
+        ...{ method: 'GET', principal, requestId },
+        path: `${from}${query}`,
+      });
+      ctx.set((answer.headers ?? {}) as Record<string, string>);
+      // A drawing brings its own style, which our pages' policy would take from it.
+      if (!ctx.response.get('Content-Disposition')) ctx.attachment(from.split('/').at(-1));
+      ctx.body = answer.body;
+      return true;
+    }
+    return false;
   }
 
   async #visitor(ctx: Context): Promise<Visitor | undefined> {
@@ -204,7 +259,7 @@ export class Console {
     trial?: Trial,
   ): Promise<void> {
     const address = new URL(here, 'http://console');
-    for (const { path, pattern, show } of matchers) {
+    for (const { path, pattern, target: show } of pageMatchers) {
       const parts = pattern.exec(address.pathname)?.groups;
       if (!parts) continue;
       state.route = path;
@@ -237,8 +292,11 @@ export class Console {
       formToken: formToken(cookie),
       trial: about.trial,
       ...{ mode: about.mode, params: about.params, machine, merchantsUrl },
-      read: async <T>(path: string) =>
-        (await inside.call({ method: 'GET', path, principal, requestId })).body as T,
+      read: async <T>(path: string) => {
+        const { body } = await inside.call({ method: 'GET', path, principal, requestId });
+        // As it would have come over the wire: times are text there.
+        return JSON.parse(JSON.stringify(body)) as T;
+      },
       routeOf: (method, path) => inside.find(method, path),
     };
   }

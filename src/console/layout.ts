@@ -1,6 +1,6 @@
 import { icon, script, style } from './assets.ts';
 import { type Html, html, type Part } from './html.ts';
-import type { Mode, NavKey, Page, Visit } from './page.ts';
+import type { List, Mode, NavKey, Page, Visit } from './page.ts';
 
 /** What is around every page: head, bar, navigation, and the frame that says whose money this is. */
 interface Frame {
@@ -60,7 +60,7 @@ export function framed(visit: Visit, page: Page): string {
   </form>
   <form class="who" method="post" action="/console/sign-out">
     <input type="hidden" name="form_token" value="${formToken}">
-    <span class="name" title="${operator.role}">${operator.name}</span>
+    <a class="name" href="/console/${mode}/operators" title="${operator.role}">${operator.name}</a>
     <button class="plain">Sign out</button>
   </form>
 </header>
@@ -106,7 +106,7 @@ export function facts(rows: readonly (readonly [string, Part])[]): Html {
 }
 
 /** The link to the next page of a list, where there is one. */
-export function pager(visit: Visit, list: { data: readonly { id: string }[]; has_more: boolean }): Html {
+export function pager(visit: Visit, list: List<{ id: string }>): Html {
   const here = new URL(visit.here, 'http://console');
   const isLater = here.searchParams.has('starting_after');
   const address = (change: (query: URLSearchParams) => void) => {
@@ -115,8 +115,8 @@ export function pager(visit: Visit, list: { data: readonly { id: string }[]; has
     return `${here.pathname}?${query}`;
   };
   const first = address((query) => query.delete('starting_after'));
-  const last = list.data.at(-1);
-  const next = last && list.has_more ? address((query) => query.set('starting_after', last.id)) : undefined;
+  const last = list.next ?? list.data.at(-1)?.id;
+  const next = last && list.has_more ? address((query) => query.set('starting_after', last)) : undefined;
   if (!isLater && !next) return html``;
   return html`<nav class="pager" aria-label="Further">${isLater ? html`<a href="${first}">Newest</a>` : ''}${next ? html`<a href="${next}" rel="next">Older</a>` : ''}</nav>`;
 }

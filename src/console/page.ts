@@ -61,6 +61,16 @@ export type Show = (visit: Visit) => Promise<Page | string>;
 export interface List<Item> {
   data: Item[];
   has_more: boolean;
+  /** Where to go on, where that is not the last item's id. */
+  next?: string | null;
+}
+
+/** The list behind a page: the page's own query is the list's, and its mode is the page's. */
+export function listOf<Item>(visit: Visit, path: string): Promise<List<Item>> {
+  const query = new URLSearchParams(visit.query);
+  query.delete('done');
+  query.set('mode', visit.mode);
+  return visit.read<List<Item>>(`${path}?${query}`);
 }
 
 /** The address of a page in the visitor's mode. */

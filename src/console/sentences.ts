@@ -29,7 +29,9 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
   collection: ({ visit, actor, name }) => {
     const { data, state } = actor;
     const what = html`${money(Number(data.amountTzs))} from ${String(data.phone ?? 'a customer')} for ${name}`;
-    return html`${what}, ${collectionEnds(actor)(state) ?? untilDue(visit, actor, collectionWaits[state] ?? stateWords(state))}.`;
+    const end = collectionEnds(actor)(state);
+    if (end) return html`${what} ${end}.`;
+    return html`${what}: ${untilDue(visit, actor, collectionWaits[state] ?? stateWords(state))}.`;
   },
   delivery: async ({ visit, actor }) => {
     const { url } = await visit.read<WebhookEndpoint>(`/admin/endpoints/${actor.data.endpointId}`);

@@ -116,3 +116,14 @@ export interface Evidence {
   }[];
   callbacks: readonly { hint: unknown; text: string; at: string; heard_at: string | null }[];
 }
+
+export interface ApiKey {
+  id: string;
+  mode: Mode;
+  last4: string;
+  created_by: string;
+  created_at: string;
+  last_used_at: string | null;
+  expires_at: string | null;
+  revoked_at: string | null;
+}

@@ -1,0 +1,233 @@
+import { formOf } from './forms.ts';
+import { type Html, html } from './html.ts';
+import { card, facts, pager, table } from './layout.ts';
+import { address, type List, type Mode, type Show, type Visit } from './page.ts';
+import type { ApiKey, Merchant, WebhookEndpoint } from './shapes.ts';
+import { endpointsTable } from './webhookPages.ts';
+import { ago, moment, money, shortId } from './words.ts';
+
+/** Merchants with their keys and endpoints of one mode, and what to hand to a new one. */
+export const showMerchants: Show = async (visit) => {
+  const query = new URLSearchParams(visit.query);
+  query.delete('done');
+  const list = await visit.read<List<Merchant>>(`/admin/merchants?${query}`);
+  const rows = table<Merchant>(
+    [
+      {
+        head: 'Name',
+        kind: 'wide',
+        cell: ({ id, name }) => html`<a href="${address(visit, `/merchants/${id}`)}">${name}</a>`,
+      },
+      { head: 'Id', cell: ({ id }) => shortId(id) },
+      { head: 'State', cell: ({ suspended }) => stateOf(suspended) },
+      {
+        head: 'Settled after',
+        cell: ({ settlement_delay_days: days }) => (days === null ? 'the default' : `${days} days`),
+      },
+      { head: 'Late payments', cell: ({ late_payments }) => late_payments },
+      { head: 'Since', cell: ({ created_at }) => moment(created_at) },
+    ],
+    list.data,
+    'No merchant yet.',
+  );
+  const create = formOf(visit, {
+    id: 'new-merchant',
+    to: 'POST /admin/merchants',
+    title: 'New merchant',
+    only: ['name', 'settlement_delay_days', 'late_payments'],
+    fields: {
+      settlement_delay_days: {
+        label: 'settled after days',
+        hint: 'Empty: the default of this installation.',
+      },
+      late_payments: { hint: 'hold: a person decides. accept: they succeed after all.' },
+    },
+    submit: 'Create',
+  });
+  const body = html`<div class="top"><h1>Merchants</h1></div>
+${card('All merchants', html`${rows}${pager(visit, list)}`)}
+${create.toString() ? card('Create', create) : ''}`;
+  return { title: 'Merchants', nav: 'merchants', body };
+};
+
+function stateOf(suspended: boolean): Html {
+  return suspended
+    ? html`<span class="pill bad">suspended</span>`
+    : html`<span class="pill good">open</span>`;
+}
+
+export const showMerchant: Show = async (visit) => {
+  const { mode } = visit;
+  const id = visit.params.id!;
+  const [merchant, keys, endpoints] = await Promise.all([
+    visit.read<Merchant>(`/admin/merchants/${id}`),
+    visit.read<List<ApiKey>>(`/admin/merchants/${id}/keys`),
+    visit.read<List<WebhookEndpoint>>(`/admin/merchants/${id}/endpoints`),
+  ]);
+  const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
+    list.data.filter((each) => each.mode === mode);
+  const body = html`
+<header class="headline"><p class="crumbs"><a href="${address(visit, '/merchants')}">merchants</a> ${shortId(id)}</p>
+<h1>${merchant.name}</h1><p class="meta">${stateOf(merchant.suspended)} <span class="quiet">${mode} mode</span></p></header>
+<div class="split"><div class="main">
+${card(`Keys, ${mode}`, keysTable(visit, ofMode(keys)))}
+${card(`Endpoints, ${mode}`, endpointsTable(visit, ofMode(endpoints)))}
+${card('To hand over', onboarding(visit, '<the key>'))}
+</div><aside class="side">
+${card('What it has', merchantFacts(visit, merchant))}
+${card('What you can do', merchantForms(visit, merchant))}
+</aside></div>`;
+  return { title: merchant.name, nav: 'merchants', body };
+};
+
+function merchantFacts(visit: Visit, merchant: Merchant): Html {
+  const { id } = merchant;
+  const orDefault = (value: Html | string | undefined) =>
+    value ?? html`<span class="quiet">the default</span>`;
+  const amount = (value: number | null) => orDefault(value === null ? undefined : money(value));
+  const links = [
+    [`/collections?merchant=${id}`, 'Collections'],
+    [`/deliveries?merchant=${id}`, 'Deliveries'],
+    [`/settlements?merchant=${id}`, 'Settlements'],
+    [`/ledger?merchant=${id}`, 'Ledger'],
+    [`/audit?merchant=${id}`, 'Audit'],
+    [`/merchants/${id}/statement.csv`, 'Statement (CSV)'],
+  ].map(([path, text]) => html`<li><a href="${address(visit, path!)}">${text}</a></li>`);
+  const days = merchant.settlement_delay_days;
+  return html`<ul class="links">${links}</ul>${facts([
+    ['settled after', orDefault(days === null ? undefined : `${days} days`)],
+    ['late payments', merchant.late_payments],
+    ['smallest amount', amount(merchant.amount_min)],
+    ['largest amount', amount(merchant.amount_max)],
+    ['requests a second', orDefault(merchant.rate_limit_per_second?.toString())],
+    ['since', moment(merchant.created_at)],
+  ])}`;
+}
+
+function merchantForms(visit: Visit, merchant: Merchant): Html {
+  const { id } = merchant;
+  const { mode } = visit;
+  const forms = [
+    formOf(visit, {
+      id: 'issue',
+      to: `POST /admin/merchants/${id}/keys`,
+      title: `New ${mode} key`,
+      fixed: { mode },
+      hint: 'The secret is shown once.',
+      submit: 'Issue',
+      isDangerous: mode === 'live',
+    }),
+    formOf(visit, {
+      id: 'endpoint',
+      to: `POST /admin/merchants/${id}/endpoints`,
+      title: `New ${mode} endpoint`,
+      fixed: { mode },
+      hint: 'The signing secret is shown once.',
+      fields: { event_types: { label: 'events', hint: 'None ticked: all of them.' } },
+      submit: 'Register',
+    }),
+    formOf(visit, {
+      id: 'settings',
+      to: `PATCH /admin/merchants/${id}`,
+      title: 'Change settings',
+      hint: 'What stays empty stays as it is. For both modes.',
+      fields: { rate_limit_per_second: { label: 'requests a second' } },
+      submit: 'Change',
+    }),
+    formOf(visit, {
+      id: 'fee-plan',
+      to: `POST /admin/merchants/${id}/fee-plan`,
+      title: 'Give another fee plan',
+      hint: 'For collections that are created from now on.',
+      submit: 'Assign',
+    }),
+  ];
+  return forms.some((form) => form.toString() !== '')
+    ? html`${forms}`
+    : html`<p class="quiet">You may look, and not change anything.</p>`;
+}
+
+function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
+  return table<ApiKey>(
+    [
+      {
+        head: 'Key',
+        cell: ({ id, last4 }) => html`${shortId(id)} <span class="quiet">ends in ${last4}</span>`,
+      },
+      { head: 'State', cell: (key) => keyState(key, visit.nowMs) },
+      {
+        head: 'Issued',
+        cell: ({ created_at, created_by }) =>
+          html`${moment(created_at)} <span class="quiet">by ${created_by}</span>`,
+      },
+      {
+        head: 'Last used',
+        cell: ({ last_used_at }) => (last_used_at ? html`${ago(last_used_at, visit.nowMs)} ago` : 'never'),
+      },
+      { head: '', kind: 'wide', cell: (key) => (key.revoked_at ? '' : keyForms(visit, key)) },
+    ],
+    keys,
+    'No key in this mode.',
+  );
+}
+
+function keyState({ revoked_at, expires_at }: ApiKey, nowMs: number): Html {
+  if (revoked_at) return html`<span class="pill">revoked</span>`;
+  if (!expires_at) return html`<span class="pill good">good</span>`;
+  return Date.parse(expires_at) <= nowMs
+    ? html`<span class="pill">expired</span>`
+    : html`<span class="pill care">until ${moment(expires_at)}</span>`;
+}
+
+function keyForms(visit: Visit, { id }: ApiKey): Html {
+  return html`${formOf(visit, {
+    id: `rotate-${id}`,
+    to: `POST /admin/keys/${id}/rotate`,
+    title: 'Replace',
+    hint: 'A new key; the old one works on until the overlap ends.',
+    fields: { overlap_seconds: { label: 'overlap in seconds', value: 3600 } },
+    submit: 'Replace',
+  })}${formOf(visit, {
+    id: `revoke-${id}`,
+    to: `DELETE /admin/keys/${id}`,
+    title: 'Revoke',
+    hint: 'For good, everywhere within 5 seconds.',
+    submit: 'Revoke',
+    isDangerous: true,
+  })}`;
+}
+
+/** All that a merchant's developer needs to begin, to be copied and sent. */
+export function onboarding(visit: Visit, key: string): Html {
+  const { merchantsUrl: base, mode } = visit;
+  const numbers =
+    mode === 'test'
+      ? `
+
+Test numbers
+  255700000000   pays after 10 to 20 seconds
+  255700000001   fails: insufficient_funds
+  255700000002   fails: declined
+  255700000005   nobody approves: expires
+  255700000020   the callback is lost; succeeds within about a minute
+  255700000022   expires, then is paid after all`
+      : '';
+  const phone = mode === 'test' ? '255700000000' : '2557XXXXXXXX';
+  const text = `Kusanya, ${mode} mode
+
+Base address   ${base}/v1
+API key        ${key}
+Signing secret whsec_… (shown when your endpoint is registered)
+Interface      ${base}/v1/openapi.json
+
+curl -sS ${base}/v1/collections \\
+  -H "Authorization: Bearer ${key}" \\
+  -H "Idempotency-Key: $(uuidgen)" -H 'Content-Type: application/json' \\
+  -d '{"amount": 5000, "phone": "${phone}", "reference": "order-1"}'
+
+It answers 202 at once; poll GET ${base}/v1/collections/<id> while its status
+is "created", or wait for the webhook.${numbers}
+`;
+  return html`<pre class="block" id="onboarding" tabindex="0">${text}</pre>
+<p class="buttons"><button type="button" class="plain" data-copy="onboarding" hidden>Copy</button></p>`;
+}

@@ -1,0 +1,164 @@
+import { entriesTable } from './actorTabs.ts';
+import { formOf } from './forms.ts';
+import { type Html, html } from './html.ts';
+import { card, choices, facts, pager, table } from './layout.ts';
+import { address, listOf, type Show, type Visit } from './page.ts';
+import type { Entry } from './shapes.ts';
+import { narrowed } from './webhookPages.ts';
+import { ago, figures, label, moment, money, pill, shortId } from './words.ts';
+
+/** Settlements and the books. */
+interface SettlementRow {
+  id: string;
+  public_id: string;
+  merchant_id: string;
+  state: string;
+  settlement_date: string;
+  due_at: string;
+  amount: number;
+  pending: number;
+  parts: number;
+  settled_at: string | null;
+}
+
+export const showSettlements: Show = async (visit) => {
+  const list = await listOf<SettlementRow>(visit, '/admin/settlements');
+  const rows = table<SettlementRow>(
+    [
+      {
+        head: 'Date',
+        cell: ({ id, settlement_date }) =>
+          html`<a href="${address(visit, `/actors/${id}`)}">${settlement_date}</a>`,
+      },
+      { head: 'State', cell: ({ state }) => pill(state) },
+      {
+        head: 'Merchant',
+        cell: ({ merchant_id }) =>
+          html`<a href="${address(visit, `/merchants/${merchant_id}`)}">${shortId(merchant_id)}</a>`,
+      },
+      { head: 'Settled', kind: 'right', cell: ({ amount }) => money(amount) },
+      { head: 'Still pending', kind: 'right', cell: ({ pending }) => money(pending) },
+      { head: 'Parts', kind: 'right', cell: ({ parts }) => parts },
+      { head: 'Due', cell: ({ due_at }) => moment(due_at) },
+      { head: 'Settled at', cell: ({ settled_at }) => moment(settled_at) },
+    ],
+    list.data,
+    'No settlement like this.',
+  );
+  const states = ['', 'due', 'held', 'settled'].map((state) => [state, state || 'all'] as const);
+  const run = formOf(visit, {
+    id: 'run',
+    to: 'POST /admin/settlements/run',
+    title: 'Settle what is due',
+    hint: 'Of both modes. It happens by itself at midnight in Dar es Salaam; money is never available before its date.',
+    fields: { as_of: { label: 'as of (UTC)', hint: 'Empty: now.' } },
+    submit: 'Run',
+  });
+  const body = html`
+${moneyTop(visit, 'Settlements')}
+<div class="filters">${choices(visit, 'state', states)}${narrowed(visit, ['merchant', 'date', 'due_by'])}</div>
+<section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>
+${run.toString() ? card('By hand', run) : ''}`;
+  return { title: 'Settlements', nav: 'money', live: `mode=${visit.mode}`, body };
+};
+
+function moneyTop(visit: Visit, title: string): Html {
+  const places = [
+    ['Settlements', '/settlements'],
+    ['Ledger', '/ledger'],
+  ] as const;
+  return html`<div class="top"><h1>${title}</h1><nav class="choices" aria-label="Money">${places.map(
+    ([text, path]) =>
+      html`<a href="${address(visit, path)}" ${text === title ? html`aria-current="true"` : ''}>${text}</a>`,
+  )}</nav></div>`;
+}
+
+interface Balance {
+  accounts: readonly { account: string; debit: number; credit: number; balance: number }[];
+  debit: number;
+  credit: number;
+  difference: number;
+  is_balanced: boolean;
+  as_of: string;
+}
+
+interface Audited {
+  at: string;
+  duration_ms: number;
+  breaches: number;
+}
+
+interface LedgerAudit {
+  is_clean: boolean;
+  recent: Audited | null;
+  full: Audited | null;
+  open_breaches: readonly (Readonly<Record<string, unknown>> & { first_seen_at: string })[];
+}
+
+export const showLedger: Show = async (visit) => {
+  const [list, balance, audit] = await Promise.all([
+    listOf<Entry>(visit, '/admin/ledger/entries'),
+    visit.read<Balance>(`/admin/ledger/trial-balance?mode=${visit.mode}`),
+    visit.read<LedgerAudit>('/admin/ledger/audit'),
+  ]);
+  const known = choicesOfTypes(visit);
+  const body = html`
+${moneyTop(visit, 'Ledger')}
+<div class="numbers" id="books" data-live>${balanceCard(balance)}${auditCard(visit, audit)}</div>
+<section class="card" id="entries" data-live><div class="title"><h2>Entries</h2>${known}${narrowed(visit, ['merchant', 'account', 'source', 'settlement_date'])}</div>
+${entriesTable(list.data)}${pager(visit, list)}</section>`;
+  return { title: 'Ledger', nav: 'money', live: `mode=${visit.mode}`, body };
+};
+
+/** The kinds of entries that the route itself knows. */
+function choicesOfTypes(visit: Visit): Html {
+  const query = visit.routeOf('GET', '/admin/ledger/entries')?.endpoint.query as
+    | { properties: { type?: { enum?: readonly string[] } } }
+    | undefined;
+  const types = ['', ...(query?.properties.type?.enum ?? [])];
+  return choices(
+    visit,
+    'type',
+    types.map((type) => [type, type ? label(type) : 'all'] as const),
+  );
+}
+
+function balanceCard({ accounts, debit, credit, difference, is_balanced, as_of }: Balance): Html {
+  const verdict = is_balanced
+    ? html`<span class="pill good">balanced</span>`
+    : html`<span class="pill bad">differs by ${figures(difference)}</span>`;
+  const rows = table(
+    [
+      { head: 'Account', cell: ({ account }: Balance['accounts'][number]) => html`<code>${account}</code>` },
+      { head: 'Debit', kind: 'right', cell: (row) => figures(row.debit) },
+      { head: 'Credit', kind: 'right', cell: (row) => figures(row.credit) },
+      { head: 'Balance', kind: 'right', cell: (row) => figures(row.balance) },
+    ],
+    [...accounts, { account: 'total', debit, credit, balance: difference }],
+    'Nothing was posted yet.',
+  );
+  return card(html`Trial balance ${verdict}`, html`${rows}<p class="quiet">TZS, as of ${moment(as_of)}</p>`);
+}
+
+function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }: LedgerAudit): Html {
+  // A breach that names its mode is shown in that mode only.
+  const ours = open.filter(({ mode }) => mode === undefined || mode === visit.mode);
+  const verdict =
+    is_clean || ours.length === 0
+      ? html`<span class="pill good">agrees</span>`
+      : html`<span class="pill bad">${ours.length} ${ours.length === 1 ? 'breach' : 'breaches'}</span>`;
+  const when = (audited: Audited | null) =>
+    audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';
+  const breaches = ours.map(
+    ({ first_seen_at, ...breach }) =>
+      html`<li class="breach"><b>${label(String(breach.kind ?? breach.rule ?? 'breach'))}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span><code class="wrap">${JSON.stringify(breach)}</code></li>`,
+  );
+  return card(
+    html`Auditor ${verdict}`,
+    html`${breaches.length > 0 ? html`<ul>${breaches}</ul>` : ''}${facts([
+      ['what is new', when(recent)],
+      ['everything', when(full)],
+    ])}<p class="quiet">It proves the books against all else that is stored. It tells, and repairs nothing.</p>`,
+    { id: 'audit' },
+  );
+}

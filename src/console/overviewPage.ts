@@ -1,0 +1,213 @@
+import { type Html, html, type Part } from './html.ts';
+import { card, facts, table } from './layout.ts';
+import { address, type Show, type Visit } from './page.ts';
+import { ago, figures, label, left, money, pill, span } from './words.ts';
+
+/** What the overview route answers, as far as this page looks at it. */
+interface Overview {
+  is_green: boolean;
+  needs_you: readonly Tile[];
+  rail: {
+    name: string | null;
+    is_configured: boolean;
+    breakers: readonly { id: string; operation: string; state: string }[];
+    recent: Record<'created' | 'succeeded' | 'failed' | 'expired', Counted> & {
+      minutes: number;
+      success_rate: number | null;
+      time_to_success_ms: { p50: number | null; p95: number | null; sample: number };
+      failure_codes: readonly { code: string; count: number }[];
+    };
+  };
+  webhooks: { due: Counted; retrying: Counted; held: Counted; oldest_lag_ms: number };
+  money: {
+    pending: number;
+    available: number;
+    reserved: number;
+    next_settlement_at: string;
+    audited_at: string | null;
+    audited_in_full_at: string | null;
+  };
+  machinery: {
+    version: string;
+    processes: number;
+    queues: readonly { queue: string; waiting: number; active: number; delayed: number }[];
+  };
+  alerts: readonly { id: string; kind: string; at: string; about: string }[];
+}
+
+interface Counted {
+  count: number;
+  is_more: boolean;
+}
+
+interface Tile extends Counted {
+  kind: string;
+  amount_tzs: number | null;
+  oldest_at: string | null;
+  link: string;
+  machine: string | null;
+}
+
+/** What each kind of trouble is called, and what it asks of whoever reads it. */
+const tileWords: Readonly<Record<string, readonly [name: string, advice: string, isBad?: boolean]>> = {
+  ledger_breach: ['The books do not agree', 'The auditor found it. Nothing is repaired by itself.', true],
+  under_review: [
+    'Under review',
+    'Nobody can tell whether they were paid. Decide from the network’s statement.',
+  ],
+  past_deadline: ['Past their deadline', 'They should have ended by now.', true],
+  late_payment: ['Late payments held', 'Paid after they had ended. Accept them or send them back.'],
+  rail_down: ['The network is failing', 'Its breaker is open.', true],
+  settlement_overdue: ['Settlements overdue', 'Their midnight has passed.', true],
+  settlement_held: ['Settlements held back', 'By an operator. Release them when you know.'],
+  endpoint_failing: ['Endpoints about to be disabled', 'They have been failing for more than a day.'],
+  endpoint_disabled: ['Endpoints disabled', 'Their deliveries are held, none is lost for 30 days.'],
+  delivery_exhausted: ['Deliveries given up', 'Of the last seven days. They can be sent again.'],
+  quarantined: ['Set aside', 'Documents that could not be understood. They take no step.', true],
+  wakeups_late: ['Wake-ups are late', 'Due for more than a minute.', true],
+  no_worker: ['No worker', 'Nobody sweeps: prompts, webhooks and timers wait.', true],
+  redis_down: ['Redis is away', 'Payments go on; everything behind them is slower.', true],
+  redis_evicts: ['Redis throws keys out', 'Set maxmemory-policy noeviction.'],
+  redis_forgets: ['Redis forgets', 'Its append-only file is off: a restart is slower.'],
+};
+
+export const showOverview: Show = async (visit) => {
+  const overview = await visit.read<Overview>(`/admin/overview?mode=${visit.mode}`);
+  const body = html`
+<div class="top"><h1>Overview</h1><span class="quiet">${visit.mode} mode</span></div>
+<section id="needs" data-live aria-label="Needs you">${needs(visit, overview)}</section>
+<div class="numbers" id="numbers" data-live>
+${railCard(visit, overview)}
+${webhooksCard(visit, overview)}
+${moneyCard(visit, overview)}
+${alertsCard(visit, overview)}
+</div>
+${machineryCard(overview)}`;
+  return { title: `Overview, ${visit.mode}`, nav: 'overview', live: `mode=${visit.mode}`, body };
+};
+
+function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview): Html {
+  if (isGreen) return html`<p class="card green">Nothing needs you.</p>`;
+  return html`<div class="tiles">${tiles.map((tile) => {
+    const [name, advice, isBad] = tileWords[tile.kind] ?? [label(tile.kind), ''];
+    const details: Part[] = [
+      tile.machine &&
+      tile.kind !== 'endpoint_failing' &&
+      tile.kind !== 'endpoint_disabled' &&
+      tile.kind !== 'delivery_exhausted'
+        ? html`<small>${tile.machine}</small>`
+        : '',
+      tile.amount_tzs ? html`<small>${money(tile.amount_tzs)}</small>` : '',
+      tile.oldest_at ? html`<small>oldest ${ago(tile.oldest_at, visit.nowMs)}</small>` : '',
+    ];
+    return html`<a class="tile ${isBad ? 'bad' : ''}" href="${pageOf(visit, tile.link)}" data-kind="${tile.kind}">
+<span class="count">${counted(tile)}</span><span class="name">${name}</span>
+${details}<small>${advice}</small></a>`;
+  })}</div>`;
+}
+
+/** The page of the console that shows what a list of the operators' routes shows. */
+export function pageOf(visit: Visit, link: string): string {
+  const url = new URL(link, 'http://console');
+  url.searchParams.delete('mode');
+  const path = url.pathname.replace('/admin', '');
+  const places: Readonly<Record<string, string>> = {
+    '/overview': '#machinery',
+    '/rails': '/machines/breaker/actors',
+    '/ledger/audit': '/ledger#audit',
+  };
+  const query = url.searchParams.size > 0 ? `?${decodeURIComponent(String(url.searchParams))}` : '';
+  return address(visit, places[path] ?? `${path}${query}`);
+}
+
+export function counted({ count, is_more }: Counted): string {
+  return `${figures(count)}${is_more ? '+' : ''}`;
+}
+
+function railCard(visit: Visit, { rail }: Overview): Html {
+  const { recent } = rail;
+  const { p50, p95, sample } = recent.time_to_success_ms;
+  const rate = recent.success_rate === null ? '–' : `${Math.round(recent.success_rate * 100)} %`;
+  const ended = recent.succeeded.count + recent.failed.count + recent.expired.count;
+  const codes = recent.failure_codes.map(({ code, count }) => `${count} ${label(code)}`).join(', ');
+  const breakers = rail.breakers.map(
+    ({ id, operation, state }) =>
+      html`<a href="${address(visit, `/actors/${id}`)}">${label(operation)}</a> ${pill(state)} `,
+  );
+  if (!rail.is_configured)
+    return card('The network', html`<p class="empty">Not configured: live collections are refused.</p>`);
+  return card(
+    'The network',
+    facts([
+      [`last ${recent.minutes} min`, html`${counted(recent.created)} under way, ${figures(ended)} ended`],
+      ['succeeded', html`${rate} <span class="quiet">of ${figures(ended)}</span>`],
+      [
+        'time to success',
+        p50 === null
+          ? '–'
+          : html`${span(p50)} <span class="quiet">median of ${sample}; 95 %: ${span(p95 ?? p50)}</span>`,
+      ],
+      ['failed for', codes || '–'],
+      ...(breakers.length > 0 ? [['breakers', breakers] as const] : []),
+    ]),
+  );
+}
+
+function webhooksCard(visit: Visit, { webhooks }: Overview): Html {
+  const link = (status: string, of: Counted) =>
+    html`<a href="${address(visit, `/deliveries?status=${status}`)}">${counted(of)}</a>`;
+  return card(
+    'Webhooks',
+    facts([
+      ['being sent', link('pending', webhooks.due)],
+      ['waiting to retry', link('pending', webhooks.retrying)],
+      ['held', link('held', webhooks.held)],
+      ['behind by', webhooks.oldest_lag_ms > 0 ? span(webhooks.oldest_lag_ms) : 'nothing'],
+    ]),
+  );
+}
+
+function moneyCard(visit: Visit, { money: sums }: Overview): Html {
+  return card(
+    'Money',
+    facts([
+      ['pending', money(sums.pending)],
+      ['available', money(sums.available)],
+      ['reserved', money(sums.reserved)],
+      ['next settlement', html`in ${left(sums.next_settlement_at, visit.nowMs)}`],
+      [
+        'books checked',
+        html`${ago(sums.audited_at, visit.nowMs)} ago; in full ${ago(sums.audited_in_full_at, visit.nowMs)} ago`,
+      ],
+    ]),
+  );
+}
+
+function alertsCard(visit: Visit, { alerts }: Overview): Html {
+  const rows = alerts.map(
+    ({ kind, at, about }) =>
+      html`<li><span>${/^(col|dlv|we|rpl)_|^(stl|brk)\./.test(about) ? html`<a href="${address(visit, `/actors/${about}`)}">${label(kind)}</a>` : label(kind)}</span><b>${ago(at, visit.nowMs)}</b></li>`,
+  );
+  return card(
+    'Latest alerts',
+    rows.length > 0 ? html`<ul class="timers">${rows}</ul>` : html`<p class="empty">None.</p>`,
+  );
+}
+
+function machineryCard({ machinery }: Overview): Html {
+  const busy = machinery.queues.filter(({ waiting, active, delayed }) => waiting + active + delayed > 0);
+  return card(
+    html`Machinery <span class="quiet">version ${machinery.version}, ${machinery.processes} ${machinery.processes === 1 ? 'process' : 'processes'}</span>`,
+    html`${table(
+      [
+        { head: 'Queue', cell: ({ queue }) => html`<code>${queue}</code>` },
+        { head: 'Waiting', kind: 'right', cell: ({ waiting }) => figures(waiting) },
+        { head: 'Under way', kind: 'right', cell: ({ active }) => figures(active) },
+        { head: 'For later', kind: 'right', cell: ({ delayed }) => figures(delayed) },
+      ],
+      busy,
+      'All queues are empty.',
+    )}<p><a href="/admin/queues">Look into the queues</a></p>`,
+    { id: 'machinery' },
+  );
+}

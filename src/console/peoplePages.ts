@@ -1,0 +1,141 @@
+import { formOf } from './forms.ts';
+import { type Html, html } from './html.ts';
+import { card, pager, table } from './layout.ts';
+import { address, type List, type Show, type Visit } from './page.ts';
+import { moment, shortId } from './words.ts';
+
+/** Who may do what here. */
+interface Person {
+  id: string;
+  name: string;
+  role: string;
+  created_by: string;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+export const showOperators: Show = async (visit) => {
+  const { operator } = visit;
+  const about = html`<p class="hint">You are <b>${operator.name}</b>, ${operator.role}. A viewer looks, an operator also acts, an admin also issues keys and lets people in.</p>`;
+  const isAdmin = operator.role === 'admin';
+  const body = html`<div class="top"><h1>Operators</h1></div>
+${card('You', about)}
+${isAdmin ? await everybody(visit) : ''}`;
+  return { title: 'Operators', nav: 'operators', body };
+};
+
+async function everybody(visit: Visit): Promise<Html> {
+  const after = visit.query.get('starting_after');
+  const list = await visit.read<List<Person>>(
+    `/admin/operators${after ? `?starting_after=${encodeURIComponent(after)}` : ''}`,
+  );
+  const rows = table<Person>(
+    [
+      { head: 'Name', cell: ({ name }) => name },
+      { head: 'Role', cell: ({ role }) => role },
+      {
+        head: 'Let in',
+        cell: ({ created_at, created_by }) =>
+          html`${moment(created_at)} <span class="quiet">by ${created_by}</span>`,
+      },
+      {
+        head: 'State',
+        cell: ({ revoked_at }) =>
+          revoked_at
+            ? html`<span class="pill">revoked ${moment(revoked_at)}</span>`
+            : html`<span class="pill good">good</span>`,
+      },
+      {
+        head: '',
+        kind: 'wide',
+        cell: ({ id, revoked_at }) =>
+          revoked_at
+            ? ''
+            : formOf(visit, {
+                id: `revoke-${id}`,
+                to: `DELETE /admin/operators/${id}`,
+                title: 'Revoke',
+                hint: 'Ends the token and every session with it.',
+                submit: 'Revoke',
+                isDangerous: true,
+              }),
+      },
+    ],
+    list.data,
+    'Nobody beside the holder of OPERATOR_TOKEN.',
+  );
+  const letIn = formOf(visit, {
+    id: 'let-in',
+    to: 'POST /admin/operators',
+    title: 'Let somebody in',
+    hint: 'Their token is shown once.',
+    submit: 'Let in',
+  });
+  return html`${card('Who was let in', html`${rows}${pager(visit, list)}`)}${card('Another one', letIn)}`;
+}
+
+interface AuditRow {
+  id: string;
+  at: string;
+  by: string;
+  action: string;
+  target: string;
+  reason: string;
+  request_id: string;
+  before: Readonly<Record<string, unknown>> | null;
+  after: Readonly<Record<string, unknown>> | null;
+}
+
+export function auditTable(visit: Visit, rows: readonly AuditRow[]): Html {
+  return table<AuditRow>(
+    [
+      { head: 'At', cell: ({ at }) => moment(at) },
+      { head: 'Who', cell: ({ by }) => by },
+      { head: 'What', cell: ({ action }) => html`<code>${action}</code>` },
+      { head: 'To what', cell: ({ target }) => targetLink(visit, target) },
+      { head: 'Why', kind: 'wide', cell: ({ reason }) => html`<q>${reason}</q>` },
+      { head: 'Change', kind: 'wide', cell: ({ before, after }) => changeOf(before, after) },
+    ],
+    rows,
+    'Nobody changed anything.',
+  );
+}
+
+function targetLink(visit: Visit, target: string): Html {
+  const page = /^(col|dlv|we|rpl)_|^(stl|brk)\./.test(target)
+    ? '/actors/'
+    : /^mer_/.test(target)
+      ? '/merchants/'
+      : undefined;
+  return page
+    ? html`<a href="${address(visit, `${page}${target}`)}">${shortId(target)}</a>`
+    : shortId(target);
+}
+
+/** What differs between before and after. */
+function changeOf(before: AuditRow['before'], after: AuditRow['after']): Html {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const text = (value: unknown) =>
+    value === undefined || value === null
+      ? '–'
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value);
+  const rows = names
+    .filter((name) => text(before?.[name]) !== text(after?.[name]))
+    .map(
+      (name) =>
+        html`<li>${name}: ${before ? html`<del>${text(before[name])}</del> ` : ''}<ins>${text(after?.[name])}</ins></li>`,
+    );
+  if (rows.length === 0) return html`–`;
+  return html`<details><summary>${rows.length} ${rows.length === 1 ? 'field' : 'fields'}</summary><ul class="changes">${rows}</ul></details>`;
+}
+
+export const showAudit: Show = async (visit) => {
+  const query = new URLSearchParams(visit.query);
+  query.delete('done');
+  const list = await visit.read<List<AuditRow>>(`/admin/audit?${query}`);
+  const body = html`<div class="top"><h1>Audit</h1></div>
+${card('What people changed, newest first', html`${auditTable(visit, list.data)}${pager(visit, list)}`)}`;
+  return { title: 'Audit', nav: 'audit', body };
+};

@@ -1,0 +1,106 @@
+import { deliveriesTable } from './actorTabs.ts';
+import { type Html, html } from './html.ts';
+import { choices, pager, table } from './layout.ts';
+import { address, listOf, type Show, type Visit } from './page.ts';
+import type { Delivery, WebhookEndpoint } from './shapes.ts';
+import { ago, left, pill, shortId } from './words.ts';
+
+/** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
+export const showDeliveries: Show = async (visit) => {
+  const list = await listOf<Delivery>(visit, '/admin/deliveries');
+  const statuses = ['', 'pending', 'held', 'delivered', 'failed', 'canceled'];
+  const body = html`
+${webhooksTop(visit, 'Deliveries')}
+<div class="filters">${choices(
+    visit,
+    'status',
+    statuses.map((status) => [status, status || 'all'] as const),
+  )}
+${narrowed(visit, ['endpoint', 'event', 'merchant', 'collection'])}</div>
+<section class="card" id="list" data-live>${deliveriesTable(visit, list)}${pager(visit, list)}</section>`;
+  return { title: 'Deliveries', nav: 'endpoints', live: `mode=${visit.mode}`, body };
+};
+
+interface ActorRow {
+  id: string;
+  state: string;
+}
+
+const endpointStates: readonly (readonly [string, string])[] = [
+  ['', 'all'],
+  ['active', 'active'],
+  ['failing,lastTry', 'failing'],
+  ['disabled', 'disabled'],
+  ['deleted', 'deleted'],
+];
+
+export const showEndpoints: Show = async (visit) => {
+  const list = await listOf<ActorRow>(visit, '/admin/machines/endpoint/actors');
+  const endpoints = await Promise.all(
+    list.data.map(({ id }) => visit.read<WebhookEndpoint>(`/admin/endpoints/${id}`)),
+  );
+  const body = html`
+${webhooksTop(visit, 'Endpoints')}
+<div class="filters">${choices(visit, 'state', endpointStates)}${narrowed(visit, ['merchant'])}</div>
+<section class="card" id="list" data-live>${endpointsTable(visit, endpoints)}${pager(visit, list)}</section>`;
+  return { title: 'Endpoints', nav: 'endpoints', live: `mode=${visit.mode}`, body };
+};
+
+const threeDaysMs = 72 * 3_600_000;
+
+export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint[]): Html {
+  return table<WebhookEndpoint>(
+    [
+      {
+        head: 'Address',
+        kind: 'wide',
+        cell: ({ id, url }) => html`<a href="${address(visit, `/actors/${id}`)}">${url}</a>`,
+      },
+      { head: 'State', cell: ({ state }) => pill(state) },
+      { head: 'Events', cell: ({ event_types }) => event_types?.join(', ') ?? 'all' },
+      { head: 'Failing for', cell: ({ failing_since }) => ago(failing_since, visit.nowMs) },
+      { head: 'Failures', kind: 'right', cell: ({ failures }) => failures },
+      {
+        head: 'Disabled in',
+        cell: ({ failing_since, state }) =>
+          failing_since && state.startsWith('failing')
+            ? left(Date.parse(failing_since) + threeDaysMs, visit.nowMs)
+            : '–',
+      },
+      {
+        head: 'Merchant',
+        cell: ({ merchant_id }) =>
+          html`<a href="${address(visit, `/merchants/${merchant_id}`)}">${shortId(merchant_id)}</a>`,
+      },
+    ],
+    endpoints,
+    'No endpoint.',
+  );
+}
+
+function webhooksTop(visit: Visit, title: string): Html {
+  const places = [
+    ['Deliveries', '/deliveries'],
+    ['Endpoints', '/endpoints'],
+  ] as const;
+  return html`<div class="top"><h1>${title}</h1><nav class="choices" aria-label="Webhooks">${places.map(
+    ([text, path]) =>
+      html`<a href="${address(visit, path)}" ${text === title ? html`aria-current="true"` : ''}>${text}</a>`,
+  )}</nav></div>`;
+}
+
+/** What a list is narrowed to by a link from elsewhere, with the way back to all. */
+export function narrowed(visit: Visit, names: readonly string[]): Html {
+  const here = new URL(visit.here, 'http://console');
+  const set = names.flatMap((name) => {
+    const value = here.searchParams.get(name);
+    if (!value) return [];
+    const rest = new URLSearchParams(here.searchParams);
+    rest.delete(name);
+    rest.delete('starting_after');
+    return [
+      html`<a href="${here.pathname}${rest.size ? `?${rest}` : ''}" aria-current="true">${name} ${shortId(value)} ✕</a>`,
+    ];
+  });
+  return set.length > 0 ? html`<nav class="choices" aria-label="Narrowed to">${set}</nav>` : html``;
+}
