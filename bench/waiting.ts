@@ -38,9 +38,9 @@ export async function waiting(stage: Stage, print: Print): Promise<void> {
       child.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
     });
     const admin = (path: string, body: object) => post(`http://127.0.0.1:${adminPort}${path}`, token, body);
-    const { id } = await admin('/admin/merchants', { name: 'Bench' });
-    const { secret: testKey } = await admin(`/admin/merchants/${id}/keys`, { mode: 'test' });
-    const { secret: liveKey } = await admin(`/admin/merchants/${id}/keys`, { mode: 'live' });
+    const { id } = await admin('/admin/merchants', { name: 'Bench', reason: 'bench' });
+    const { secret: testKey } = await admin(`/admin/merchants/${id}/keys`, { mode: 'test', reason: 'bench' });
+    const { secret: liveKey } = await admin(`/admin/merchants/${id}/keys`, { mode: 'live', reason: 'bench' });
     const measure = (tag: string) => stage.load(planOf(port, testKey as string, tag));
     await measure('warm');
     const without: LoadResult[] = [];

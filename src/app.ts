@@ -1,4 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type Koa from 'koa';
+import type { Middleware } from 'koa';
+import { queueNames } from './actors/actors.ts';
 import type { Clock } from './clock.ts';
 import {
   CollectionObject,
@@ -8,21 +11,26 @@ import {
   showCollection,
 } from './collections/routes.ts';
 import type { Config } from './config.ts';
+import { Console, type ConsoleNeeds, Sessions, sessionCookie } from './console/console.ts';
 import { type ReadEvent, showEvent, webhookDocs } from './events/routes.ts';
 import {
   type AccessLine,
   type Authenticate,
+  authenticateOperator,
   createKoa,
   forAnyone,
   type Health,
   type IdempotencyStore,
+  insideOf,
   livez,
+  type OperatorPrincipal,
   type RateLimiter,
   type Route,
   readyz,
   route,
   version,
 } from './http/http.ts';
+import { QueuePages } from './inspector/inspector.ts';
 import { listTransactions, type ReadBalance, type ReadEntries, showBalance } from './ledger/routes.ts';
 import type { Log } from './log.ts';
 import type { Principal } from './merchants/merchants.ts';
@@ -72,8 +80,13 @@ import {
   showMachine,
 } from './operators/machineRoutes.ts';
 import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
-import { operatorAuthenticator } from './operators/operators.ts';
 import { type OverviewAdminDeps, showOverview } from './operators/overviewRoutes.ts';
+import {
+  createOperator,
+  listOperators,
+  type PeopleAdminDeps,
+  removeOperator,
+} from './operators/peopleRoutes.ts';
 import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
 import {
   createMerchant,
@@ -94,6 +107,7 @@ import {
   showSettlement as showAnySettlement,
 } from './operators/settlementRoutes.ts';
 import { downloadStatement, type StatementAdminDeps } from './operators/statementRoutes.ts';
+import { doorbellQueue } from './rails/rails.ts';
 import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {
   listSettled,
@@ -102,6 +116,7 @@ import {
   type SettlementsApi,
   showSettlement,
 } from './settlement/routes.ts';
+import { midnightQueue } from './settlement/settlement.ts';
 
 /** What merchants read of their money beside the balance. */
 export interface MoneyReads {
@@ -141,7 +156,8 @@ export type OperatorDeps = MerchantAdminDeps &
   MetricsDeps &
   ActorAdminDeps &
   OverviewAdminDeps &
-  MachineAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
+  MachineAdminDeps &
+  PeopleAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 
@@ -222,6 +238,9 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('GET', '/admin/actors/:id/history', 'viewer', showHistory(deps)),
     route('POST', '/admin/actors/:id/release', 'operator', releaseActor(deps)),
     route('POST', '/admin/actors/:id/events', 'operator', sendEvent(deps)),
+    route('POST', '/admin/operators', 'admin', createOperator(deps)),
+    route('GET', '/admin/operators', 'admin', listOperators(deps)),
+    route('DELETE', '/admin/operators/:id', 'admin', removeOperator(deps)),
     route('GET', '/admin/fee-plans', 'viewer', listFeePlans(deps)),
     route('POST', '/admin/fee-plans', 'admin', createFeePlan(deps)),
     route('GET', '/admin/fee-plans/:id', 'viewer', showFeePlan(deps)),
@@ -239,11 +258,38 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
   ];
 }
 
-/** The operators' application, on a listener of its own. */
-export function createOperatorApp(deps: OperatorDeps): Koa {
-  const { clock, log, config, observe } = deps;
-  const authenticate = operatorAuthenticator(config.operatorToken);
-  return createKoa({ routes: operatorRoutes(deps), clock, log, authenticateOperator: authenticate, observe });
+/** The operators' application, on a listener of its own: the routes, and the console that is made of them. */
+export function createOperatorApp(deps: OperatorDeps & ConsoleNeeds): Koa {
+  const { clock, log, config, observe, db, actors, operators, queues } = deps;
+  const { authenticate } = operators;
+  const routes = operatorRoutes(deps);
+  const names = [...queueNames(actors.definitions), doorbellQueue, midnightQueue];
+  const queuePages = new QueuePages({ queues, names, identify: operatorBehind(deps) });
+  const pages = new Console({
+    ...deps,
+    inside: insideOf(routes),
+    sessions: new Sessions({ db, clock, authenticate }),
+    machine: (name) => actors.definitions.find((each) => each.name === name)?.machine,
+    merchantsUrl: config.publicBaseUrl ?? `http://127.0.0.1:${config.port}`,
+  });
+  const middleware: Middleware = (ctx, next) =>
+    pages.middleware(ctx, () => Promise.resolve(queuePages.middleware(ctx, next)));
+  return createKoa({ routes, clock, log, authenticateOperator: authenticate, observe, pages: middleware });
+}
+
+/** Who sent a request: by the token in it, or by the console's session. */
+export function operatorBehind({
+  db,
+  clock,
+  operators: { authenticate },
+}: Pick<OperatorDeps & ConsoleNeeds, 'db' | 'clock' | 'operators'>) {
+  const sessions = new Sessions({ db, clock, authenticate });
+  const inCookie = new RegExp(`(?:^|; *)${sessionCookie}=([^;]*)`);
+  return async ({ headers: { authorization, cookie } }: IncomingMessage): Promise<OperatorPrincipal> => {
+    const session = authorization === undefined ? inCookie.exec(cookie ?? '')?.[1] : undefined;
+    const operator = session === undefined ? undefined : await sessions.find(session);
+    return operator ?? authenticateOperator(authorization, authenticate, 'viewer');
+  };
 }
 
 /** The merchants' application. The order of its middleware is in http/serve.ts. */

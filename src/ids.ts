@@ -18,7 +18,8 @@ export type IdPrefix =
   | 'rpl'
   | 'txn'
   | 'stl'
-  | 'fee';
+  | 'fee'
+  | 'opr';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
 const waverMs = 1_000;

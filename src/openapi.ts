@@ -181,6 +181,8 @@ export function errorCodesOf({ auth, endpoint }: Route): ErrorCode[] {
   if (auth === 'merchant') codes.push('merchant_suspended', 'rate_limited');
   else if (auth !== 'none') codes.push('permission_denied');
   if (endpoint.params) codes.push('resource_not_found');
+  if ((endpoint.query as { required?: string[] } | undefined)?.required?.length)
+    codes.push('parameter_missing');
   if (endpoint.body) {
     codes.push('invalid_json', 'request_malformed', 'parameter_missing', 'metadata_invalid');
     codes.push('body_too_large', 'unsupported_media_type');

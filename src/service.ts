@@ -1,19 +1,17 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorWorkers, Sweeper } from './actors/actors.ts';
-import { createMerchantApp, createOperatorApp } from './app.ts';
+import { createMerchantApp, createOperatorApp, operatorBehind } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import {
-  type AccessLine,
-  authenticateOperator, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
+import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
 import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
-import { OperatorReader, OverviewReader, operatorAuthenticator, readNeeds } from './operators/operators.ts';
+import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { releaseStranded } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
@@ -212,9 +210,6 @@ async function startListeners(
 
 /** The stream of steps on the operators' listener. */
 function inspectorOf(wired: Wired): Inspector {
-  const { feed, clock, log, config } = wired;
-  const authenticate = operatorAuthenticator(config.operatorToken);
-  const identify: ConstructorParameters<typeof Inspector>[0]['identify'] = ({ headers }) =>
-    authenticateOperator(headers.authorization, authenticate, 'viewer');
-  return new Inspector({ feed, source: wired, clock, log, identify });
+  const { feed, clock, log } = wired;
+  return new Inspector({ feed, source: wired, clock, log, identify: operatorBehind(wired) });
 }

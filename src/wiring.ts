@@ -27,6 +27,7 @@ import {
   collectionWriteEffects,
 } from './collections/effects.ts';
 import type { Config } from './config.ts';
+import { sessionsSpec } from './console/console.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
 import { StepFeed } from './inspector/inspector.ts';
@@ -45,7 +46,7 @@ import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import type { CollectionSpec } from './mongo.ts';
-import { auditSpec } from './operators/operators.ts';
+import { auditSpec, Operators, operatorsSpec } from './operators/operators.ts';
 import type { Queues } from './queue.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
@@ -109,6 +110,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   merchantsSpec,
   apiKeysSpec,
   auditSpec,
+  operatorsSpec,
   alertsSpec,
   leasesSpec,
   breakersSpec,
@@ -116,6 +118,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   phoneTurnsSpec,
   railAnswersSpec,
   railSessionsSpec,
+  sessionsSpec,
 ];
 
 /** How far ahead timers are handed to Redis; the rest waits in the documents. */
@@ -148,6 +151,7 @@ export interface Wired {
   closeRails(): void;
   lease: Lease;
   merchants: Merchants;
+  operators: Operators;
   collections: Collections;
   events: Events;
   webhooks: Webhooks;
@@ -229,6 +233,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
+    operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
   };

@@ -7,6 +7,8 @@ import type { Log } from '../log.ts';
 import { type CollectionSpec, type Doc, int64, type Write } from '../mongo.ts';
 import { hashKey, makeSecretKey, modeOfKey } from './keys.ts';
 
+export { checksum, hashKey } from './keys.ts';
+
 /** Test mode never moves real money (interface.md 1). */
 export type Mode = 'live' | 'test';
 

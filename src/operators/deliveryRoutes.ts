@@ -248,7 +248,7 @@ export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): En
     params: idParam('we'),
     body: bodyOf('TestEvent', {
       type: Type.Optional(Type.Enum([...eventTypes])),
-      reason: Type.Optional(Reason),
+      reason: Reason,
     }),
     handler: async ({ principal, params, body, requestId }) => {
       const endpoint = await standing(actors, params.id as string);
@@ -266,7 +266,7 @@ export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): En
           action: 'endpoint.tested',
           target: endpointId,
           merchantId,
-          reason: body.reason ?? 'test',
+          reason: body.reason,
           requestId,
         }),
       ];

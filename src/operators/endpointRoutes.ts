@@ -97,7 +97,7 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
       url: Url,
       event_types: Type.Optional(EventTypes),
       description: Type.Optional(Type.String({ maxLength: 200 })),
-      reason: Type.Optional(Reason),
+      reason: Reason,
     }),
     handler: async ({ principal, params, body, requestId }) => {
       const merchant = await found(merchants.find(params.id as string));
@@ -126,7 +126,7 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
             action: 'endpoint.registered',
             target: actor.id,
             merchantId: merchant._id,
-            reason: body.reason ?? 'registered',
+            reason: body.reason,
             requestId,
             after: { mode, url: body.url },
           }),
@@ -279,12 +279,11 @@ export function commandEndpoint(
     ]),
     params: idParam('we'),
     ...(isDelete
-      ? { query: Type.Object({ reason: Type.Optional(Reason) }, { additionalProperties: false }) }
+      ? { query: Type.Object({ reason: Reason }, { additionalProperties: false }) }
       : { body: bodyOf(`${verb}Endpoint`, { reason: Reason }) }),
     handler: async ({ principal, params, body, query, requestId }) => {
       const id = params.id as string;
-      const given = (body ?? query) as { reason?: string };
-      const reason = given.reason ?? command;
+      const { reason } = (body ?? query) as { reason: string };
       // Deleting what is deleted is no fault; whoever enables it would be told a lie.
       await (isDelete ? found(actors.read({ machine: 'endpoint', id })) : standing(actors, id));
       const at = clock.now();

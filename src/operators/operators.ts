@@ -1,13 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { OperatorPrincipal } from '../http/http.ts';
 import { newId } from '../ids.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
 export { readNeeds } from './needs.ts';
 export { OverviewReader } from './overview.ts';
+export { Operators, operatorsSpec } from './people.ts';
 export { OperatorReader } from './reader.ts';
 
-/** People who run the service. Every change they make leaves one audit line, in the commit of the change. */
+/** Every change that operators make leaves one audit line, in the commit of the change. */
 export interface AuditDoc extends Doc {
   at: Date;
   /** The operator's name. */
@@ -31,14 +30,4 @@ export const auditSpec: CollectionSpec = {
 export function auditLine(line: Omit<AuditDoc, '_id' | 'at'> & { at: number }): Write {
   const doc = { ...line, _id: newId('aud', line.at), at: new Date(line.at) };
   return { op: 'insert', into: auditSpec.name, doc, onDuplicate: 'refuse' };
-}
-
-/** Recognises operators by their tokens; `OPERATOR_TOKEN` is the first admin. Compared in constant time. */
-export function operatorAuthenticator(
-  operatorToken: string,
-): (token: string) => Promise<OperatorPrincipal | undefined> {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  const expected = digest(operatorToken);
-  return async (token) =>
-    timingSafeEqual(digest(token), expected) ? { name: 'admin', role: 'admin' } : undefined;
 }

@@ -14,7 +14,6 @@ export function showOverview({ overview }: OverviewAdminDeps): Endpoint<Operator
       'What needs a person, and how the service does',
       200,
       'No tile in `needs_you` means there is nothing to do. Each `link` is the list behind its tile. Counts stop at 1,000 (`is_more`).',
-      ['parameter_missing'],
     ),
     query: Type.Object({ mode: ModeField }, { additionalProperties: false }),
     handler: async ({ query }) => ({

@@ -134,7 +134,7 @@ function checkBounds({ limits: own }: Merchant, config: MerchantAdminDeps['confi
 export function createMerchant({ actors, clock, config }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation('createMerchant', 'Create a merchant', 201),
-    body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Type.Optional(Reason) }),
+    body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Reason }),
     handler: async ({ principal, body, requestId }) => {
       const at = clock.now();
       const { record, writes } = newMerchant(
@@ -161,7 +161,7 @@ export function createMerchant({ actors, clock, config }: MerchantAdminDeps): En
           action: 'merchant.created',
           target: record._id,
           merchantId: record._id,
-          reason: body.reason ?? 'created',
+          reason: body.reason,
           requestId,
           after,
         }),
@@ -265,7 +265,7 @@ export function issueKey({
   return forOperators({
     operation: operation('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
     params: idParam('mer'),
-    body: bodyOf('NewApiKey', { mode: ModeField, reason: Type.Optional(Reason) }),
+    body: bodyOf('NewApiKey', { mode: ModeField, reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
       const atMs = clock.now();
       const merchant = await found(merchants.find(params.id as string));
@@ -278,7 +278,7 @@ export function issueKey({
         hashSecret: keyHashSecret,
       });
       const after = presentKey(record);
-      const reason = body.reason ?? 'issued';
+      const { reason } = body;
       await actors.commit([
         ...writes,
         auditLine({
@@ -351,13 +351,13 @@ export function revokeApiKey({ actors, clock, merchants }: MerchantAdminDeps): E
   return forOperators({
     operation: operation('revokeKey', 'Revoke a key', 200, 'Takes effect everywhere within 5 seconds.'),
     params: idParam('key'),
-    query: Type.Object({ reason: Type.Optional(Reason) }, { additionalProperties: false }),
+    query: Type.Object({ reason: Reason }, { additionalProperties: false }),
     handler: async ({ principal, params, query, requestId }) => {
       const atMs = clock.now();
       const key = await found(merchants.findKey(params.id as string));
       if (key.revokedAt) return { status: 200, body: presentKey(key) };
       const { record, writes } = revokeKey(key, principal.name, atMs);
-      const reason = query.reason ?? 'revoked';
+      const { reason } = query;
       await commitKey(actors, writes, {
         at: atMs,
         by: principal.name,

@@ -148,7 +148,7 @@ export function runSettlement({
     ),
     body: bodyOf('SettlementRun', {
       as_of: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
-      reason: Type.Optional(Reason),
+      reason: Reason,
     }),
     check: (body) => asOfFaults(body.as_of, clock),
     handler: async ({ principal, body, requestId }) => {
@@ -160,7 +160,7 @@ export function runSettlement({
           by: principal.name,
           action: 'settlement.run',
           target: newId('aud', at),
-          reason: body.reason ?? 'run',
+          reason: body.reason,
           requestId,
           after: { asOf: new Date(asOfMs) },
         }),

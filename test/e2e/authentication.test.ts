@@ -67,7 +67,7 @@ describe('authentication', () => {
 
   it('a key that opens nothing is 401 with the same bytes, whatever is wrong with it', async () => {
     const { id: revokedId, secret: revoked } = await test.issueKey(merchant.id, 'test');
-    await admin('DELETE', `/admin/keys/${revokedId}`);
+    await admin('DELETE', `/admin/keys/${revokedId}?reason=leaked`);
     const { id: rotatedId, secret: expired } = await test.issueKey(merchant.id, 'test');
     await admin('POST', `/admin/keys/${rotatedId}/rotate`, { overlap_seconds: 0, reason: 'leaked' });
     const { key } = merchant;

@@ -90,7 +90,7 @@ describe('late payments', function () {
     const tomorrow = new Date(acceptedAt + dayMs + eatOffsetMs).toISOString().slice(0, 10);
     expect(transaction).to.include({ type: 'late_payment_accepted', net: 0, settlement_date: tomorrow });
     clock.advance(dayMs);
-    await test.call('POST', '/admin/settlements/run', { body: {} });
+    await test.call('POST', '/admin/settlements/run', { body: { reason: 'now' } });
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: net, reserved: 0 });
     expect((await operator(id, 'operator.returnedLate')).status).to.equal(409);
   });
@@ -183,14 +183,14 @@ describe('late payments', function () {
       expect((await merchant.get(`/v1/collections/${id}`)).json.status).to.equal('succeeded');
       expect((await operator(id, 'operator.reversed')).status).to.equal(409);
       clock.advance(dayMs);
-      await test.call('POST', '/admin/settlements/run', { body: {} });
+      await test.call('POST', '/admin/settlements/run', { body: { reason: 'now' } });
       expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 0, reserved: 0 });
     });
 
     it('is taken from available once it has settled', async () => {
       const { merchant, id } = await paid();
       clock.advance(dayMs);
-      await test.call('POST', '/admin/settlements/run', { body: {} });
+      await test.call('POST', '/admin/settlements/run', { body: { reason: 'now' } });
       expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: net, reserved: 0 });
       expect((await operator(id, 'operator.reversed')).status).to.equal(200);
       expect((await entriesOf(id))[1]).to.deep.equal(reversal('merchant_available'));
@@ -213,7 +213,7 @@ describe('late payments', function () {
     expect(await merchant.final(json.id)).to.include({ status: 'succeeded', amount, fee: 60_000_000 });
     expect(await balanceOf(merchant)).to.include({ pending: 2_940_000_000 });
     clock.advance(dayMs);
-    await test.call('POST', '/admin/settlements/run', { body: {} });
+    await test.call('POST', '/admin/settlements/run', { body: { reason: 'now' } });
     expect(await balanceOf(merchant)).to.include({ pending: 0, available: 2_940_000_000 });
     const [settlement] = (await merchant.get('/v1/settlements')).json.data;
     expect(settlement).to.include({ amount: 2_940_000_000, pending: 0 });

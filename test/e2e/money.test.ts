@@ -36,7 +36,7 @@ describe('money', function () {
   };
   const settle = async () => {
     clock.advance(dayMs);
-    return admin('POST', '/settlements/run', {});
+    return admin('POST', '/settlements/run', { reason: 'now' });
   };
 
   describe('a merchant’s balance transactions', () => {
@@ -99,7 +99,7 @@ describe('money', function () {
     const ids: string[] = [];
     for (let i = 0; i < 3; i += 1) ids.unshift(await paid(merchant));
     await paid(other);
-    await admin('POST', '/settlements/run', {});
+    await admin('POST', '/settlements/run', { reason: 'now' });
     const [due] = (await read(merchant, '/v1/settlements')).data;
     expect(due).to.include({ status: 'due', amount: 0, pending: 3 * 4_900 });
     await settle();
@@ -145,7 +145,7 @@ describe('money', function () {
     it('hold a settlement and release it; what is held does not settle', async () => {
       const merchant = await test.merchant();
       await paid(merchant);
-      await admin('POST', '/settlements/run', {});
+      await admin('POST', '/settlements/run', { reason: 'now' });
       const list = await admin('GET', `/settlements?merchant=${merchant.id}`);
       const [{ id }] = list.data;
       const held = await admin('POST', `/settlements/${id}/hold`, { reason: 'a question' });
@@ -156,7 +156,7 @@ describe('money', function () {
       expect(await read(merchant, '/v1/balance')).to.include({ pending: 4_900, available: 0 });
       expect((await admin('GET', `/settlements?state=held&merchant=${merchant.id}`)).data).to.have.length(1);
       await admin('POST', `/settlements/${id}/release`, { reason: 'answered' });
-      await admin('POST', '/settlements/run', {});
+      await admin('POST', '/settlements/run', { reason: 'now' });
       expect(await read(merchant, '/v1/balance')).to.include({ pending: 0, available: 4_900 });
       expect(await admin('GET', `/settlements/${id}`)).to.include({ state: 'settled', parts: 1 });
       await admin('POST', `/settlements/${id}/release`, { reason: 'late' }, 409);
@@ -169,13 +169,15 @@ describe('money', function () {
       const merchant = await test.merchant();
       const id = await paid(merchant);
       const asOf = new Date(clock.now() + dayMs).toISOString();
-      const early = await test.call('POST', '/admin/settlements/run', { body: { as_of: asOf } });
+      const early = await test.call('POST', '/admin/settlements/run', {
+        body: { as_of: asOf, reason: 'now' },
+      });
       expect([early.status, early.json.error.param]).to.deep.equal([400, 'as_of']);
       expect(await read(merchant, '/v1/balance')).to.include({ pending: 4_900, available: 0 });
       clock.advance(3 * dayMs);
       const before = clock.now();
       const past = new Date(before - minuteMs).toISOString();
-      await admin('POST', '/settlements/run', { as_of: past });
+      await admin('POST', '/settlements/run', { as_of: past, reason: 'now' });
       const query = `mode=test&merchant=${merchant.id}&type=bucket.settled`;
       const [entry] = (await admin('GET', `/ledger/entries?${query}`)).data;
       expect(Date.parse(entry.posted_at)).to.be.within(before, clock.now());
@@ -362,7 +364,7 @@ describe('money', function () {
 
   it('and all of it leaves books in which the auditor finds nothing', async () => {
     clock.advance(minuteMs);
-    await admin('POST', '/settlements/run', {});
+    await admin('POST', '/settlements/run', { reason: 'now' });
     expect((await auditAll(test.service.wired.db, clock.now())).breaches).to.deep.equal([]);
   });
 });

@@ -95,7 +95,11 @@ describe('operators', () => {
     });
 
     it('changed by what is named only, with a reason; null restores the default', async () => {
-      const { json: made } = await admin('POST', '/merchants', { name: 'Bar', amount_max: 9_000 });
+      const { json: made } = await admin('POST', '/merchants', {
+        name: 'Bar',
+        amount_max: 9_000,
+        reason: 'new',
+      });
       const path = `/merchants/${made.id}`;
       expect(codeOf(await admin('PATCH', path, { name: 'Baa' }))).to.equal('400 parameter_missing');
       const changed = await admin('PATCH', path, { late_payments: 'accept', reason: 'asked by mail' });
@@ -118,9 +122,10 @@ describe('operators', () => {
         { name: 'x', reason: ' ' },
         { name: 'x', nmae: 'x' },
       ]) {
-        expect((await admin('POST', '/merchants', bad)).status, JSON.stringify(bad)).to.equal(400);
+        const { status } = await admin('POST', '/merchants', { reason: 'x', ...bad });
+        expect(status, JSON.stringify(bad)).to.equal(400);
       }
-      const { json: made } = await admin('POST', '/merchants', { name: 'x', amount_min: 2_000 });
+      const { json: made } = await admin('POST', '/merchants', { name: 'x', amount_min: 2_000, reason: 'x' });
       const crossed = await admin('PATCH', `/merchants/${made.id}`, { amount_max: 1_999, reason: 'x' });
       expect([crossed.status, crossed.json.error.param]).to.deep.equal([400, 'amount_min']);
     });
@@ -136,7 +141,10 @@ describe('operators', () => {
 
   describe('keep keys', () => {
     it('whose secret is shown once, and stored nowhere', async () => {
-      const { status, json } = await admin('POST', `/merchants/${merchant.id}/keys`, { mode: 'test' });
+      const { status, json } = await admin('POST', `/merchants/${merchant.id}/keys`, {
+        mode: 'test',
+        reason: 'asked for',
+      });
       expect(status).to.equal(201);
       expect(json).to.include({
         object: 'api_key',
@@ -170,7 +178,7 @@ describe('operators', () => {
       const { id } = await test.issueKey(merchant.id, 'test');
       const revoked = await admin('DELETE', `/keys/${id}?reason=leaked`);
       expect(revoked.json.revoked_at).to.be.a('string');
-      expect((await admin('DELETE', `/keys/${id}`)).json).to.deep.equal(revoked.json);
+      expect((await admin('DELETE', `/keys/${id}?reason=again`)).json).to.deep.equal(revoked.json);
       const rotated = await admin('POST', `/keys/${id}/rotate`, { overlap_seconds: 60, reason: 'late' });
       expect(codeOf(rotated)).to.equal('409 action_not_allowed');
       expect((await audit(id)).map(({ action }) => action)).to.deep.equal(['key.issued', 'key.revoked']);

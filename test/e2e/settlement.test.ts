@@ -38,7 +38,8 @@ describe('settlement', () => {
     return merchant;
   };
   const run = async (body: object = {}) => {
-    const { status, json, text } = await test.call('POST', '/admin/settlements/run', { body });
+    const sent = { reason: 'now', ...body };
+    const { status, json, text } = await test.call('POST', '/admin/settlements/run', { body: sent });
     expect(status, text).to.equal(200);
     return json;
   };

@@ -25,7 +25,7 @@ describe('the walk of a payment', () => {
   it('goes from POST to a signed webhook and a pending balance', async () => {
     const merchant = await test.merchant();
     const endpoint = await test.call('POST', `/admin/merchants/${merchant.id}/endpoints`, {
-      body: { mode: 'test', url: receiver.url },
+      body: { mode: 'test', url: receiver.url, reason: 'asked for' },
     });
     expect(endpoint.status, endpoint.text).to.equal(201);
     const created = await merchant.create({ amount: 5000, metadata: { order: 'A-1' } });

@@ -40,7 +40,9 @@ describe('webhook endpoints', () => {
   });
 
   const register = (url: string, mode = 'test', more = {}) =>
-    test.call('POST', `/admin/merchants/${merchant.id}/endpoints`, { body: { mode, url, ...more } });
+    test.call('POST', `/admin/merchants/${merchant.id}/endpoints`, {
+      body: { mode, url, reason: 'asked for', ...more },
+    });
   const list = async () => (await test.call('GET', `/admin/merchants/${merchant.id}/endpoints`)).json.data;
 
   const refused: Record<string, string[]> = {
@@ -178,7 +180,7 @@ describe('webhook endpoints', () => {
     const many = await test.merchant();
     const add = (mode: string) =>
       test.call('POST', `/admin/merchants/${many.id}/endpoints`, {
-        body: { mode, url: 'https://hooks.shop.example.com/' },
+        body: { mode, url: 'https://hooks.shop.example.com/', reason: 'asked for' },
       });
     for (let n = 0; n < 16; n += 1) expect((await add('test')).status).to.equal(201);
     const refusal = await add('test');

@@ -43,7 +43,7 @@ describe('webhooks in operators’ hands', () => {
     expect(got, `webhook ${count}`).to.not.equal(undefined);
     return got!;
   };
-  const testEvent = (id: string) => post(`/admin/endpoints/${id}/test`, {});
+  const testEvent = (id: string) => post(`/admin/endpoints/${id}/test`, { reason: 'to see it' });
   const deliveries = async (endpoint: string, status?: string) => {
     const filter = status ? `&status=${status}` : '';
     return (await test.call('GET', `/admin/deliveries?endpoint=${endpoint}${filter}`)).json.data;
@@ -74,7 +74,7 @@ describe('webhooks in operators’ hands', () => {
 
   it('secrets are shown once and lie encrypted in the database', async () => {
     const endpoint = await test.endpoint(merchant.id, receiver.url);
-    const shown = await test.call('GET', `/admin/endpoints/${endpoint.id}`);
+    const shown = await test.call('GET', `/admin/endpoints/${endpoint.id}?reason=closed`);
     expect(shown.text).to.not.include('whsec_');
     const { db } = test.service.wired;
     const names = (await db.listCollections().toArray()).map(({ name }) => name);
@@ -86,7 +86,10 @@ describe('webhooks in operators’ hands', () => {
 
   it('a test event is signed, can be fetched, and stands for no payment', async () => {
     const endpoint = await test.endpoint(merchant.id, receiver.url);
-    const sent = await post(`/admin/endpoints/${endpoint.id}/test`, { type: 'collection.failed' });
+    const sent = await post(`/admin/endpoints/${endpoint.id}/test`, {
+      type: 'collection.failed',
+      reason: 'to see it',
+    });
     expect(sent.status, sent.text).to.equal(202);
     const hook = await next(1);
     expect(verifies(hook, endpoint.secret)).to.equal(true);
@@ -156,7 +159,7 @@ describe('webhooks in operators’ hands', () => {
     await post(`/admin/endpoints/${endpoint.id}/disable`, { reason });
     await testEvent(endpoint.id);
     await until(async () => (await deliveries(endpoint.id, 'held')).length === 1);
-    const gone = await test.call('DELETE', `/admin/endpoints/${endpoint.id}`);
+    const gone = await test.call('DELETE', `/admin/endpoints/${endpoint.id}?reason=closed`);
     expect(gone.json.status).to.equal('deleted');
   });
 
@@ -198,7 +201,7 @@ describe('webhooks in operators’ hands', () => {
       .sort({ _id: 1 })
       .toArray();
     expect(lines.map(({ action, by, reason: why }) => [action, by, why])).to.deep.equal([
-      ['endpoint.registered', 'admin', 'registered'],
+      ['endpoint.registered', 'admin', 'for a test'],
       ['endpoint.secret_rotated', 'admin', 'leaked'],
       ['endpoint.updated', 'admin', 'tidy'],
     ]);

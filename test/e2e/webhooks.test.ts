@@ -142,7 +142,7 @@ describe('webhooks', () => {
     it('no endpoint that was deleted', async () => {
       const { id: gone } = await test.endpoint(merchant.id, `${receiver.url}/gone`);
       await test.endpoint(merchant.id, `${receiver.url}/stays`);
-      expect((await test.call('DELETE', `/admin/endpoints/${gone}`)).status).to.equal(200);
+      expect((await test.call('DELETE', `/admin/endpoints/${gone}?reason=closed`)).status).to.equal(200);
       const id = await quick();
       await receiver.next(about(id));
       expect(receiver.received.filter(about(id)).map(({ path }) => path)).to.deep.equal(['/hook/stays']);

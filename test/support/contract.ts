@@ -112,7 +112,7 @@ function checkFixedHeaders(header: (name: string) => string | undefined, types: 
   const isMeant =
     types.length === 0 || types.includes('application/json')
       ? type === 'application/json'
-      : types.includes(type.split(';', 1)[0]!);
+      : types.some((each) => each === type || each === type.split(';', 1)[0]);
   if (!isMeant) throw new Error(`Content-Type is ${type}`);
   if (header('Cache-Control') !== 'no-store') throw new Error(`Cache-Control is ${header('Cache-Control')}`);
   if (!/^[\w-]{8,64}$/.test(header('Request-Id') ?? '')) throw new Error('Request-Id is missing');

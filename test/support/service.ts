@@ -86,6 +86,9 @@ export interface TestMerchant {
 
 let lastKey = 0;
 
+/** Every change by an operator needs one. */
+const reason = 'for a test';
+
 export interface StartOptions {
   clock?: Clock;
   /** An existing one, to start a second service beside or after the first. */
@@ -143,10 +146,11 @@ export async function startTestService(
     if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.text}`);
     return answer.json;
   };
-  const issueKey: TestService['issueKey'] = (id, mode) => made(`/admin/merchants/${id}/keys`, { mode });
+  const issueKey: TestService['issueKey'] = (id, mode) =>
+    made(`/admin/merchants/${id}/keys`, { mode, reason });
   const actor: TestService['actor'] = (id) => read(`/admin/actors/${id}`);
   const merchant: TestService['merchant'] = async (settings = {}) => {
-    const { id } = await made('/admin/merchants', { name: 'Acme', ...settings });
+    const { id } = await made('/admin/merchants', { name: 'Acme', reason, ...settings });
     return merchantOf(call, id, (await issueKey(id, 'test')).secret);
   };
   return {
@@ -175,7 +179,8 @@ export async function startTestService(
       throw new Error('the machine is too busy for a late payment');
     },
     issueKey,
-    endpoint: (id, url, more) => made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, ...more }),
+    endpoint: (id, url, more) =>
+      made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, reason, ...more }),
     actor,
     history: async (id) => (await read(`/admin/actors/${id}/history`)).data,
     sweep: async () => {

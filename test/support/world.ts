@@ -1,9 +1,16 @@
 import { Redis } from 'ioredis';
 import { type Db, MongoClient } from 'mongodb';
 import type { Outside } from './checker.ts';
-import { freePort, type ServiceProcess, seeded, startProcess } from './processes.ts';
+import { type OwnStores, openStores } from './own-stores.ts';
+import { freePort, type Ports, type ServiceProcess, seeded, startProcess } from './processes.ts';
 import { type Receiver, startReceiver, until } from './service.ts';
 import { freshDatabase, stores } from './stores.ts';
+
+/** The long version of the fault suite: `npm run faults`. The short one is part of `npm test`. */
+export const isLong = process.env.FAULTS === 'long';
+
+/** What a suite begins its random choices with: SEED, or the time. Part of its title, so that it can be repeated. */
+export const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
 /** A merchant, a receiver and processes of the service that may be killed: the stage of a fault test. */
 export interface World {
@@ -12,115 +19,185 @@ export interface World {
   env: Record<string, string>;
   receiver: Receiver;
   outside: Required<Outside>;
-  process: ServiceProcess;
+  /** In the order of their start; each serves requests. */
+  processes: ServiceProcess[];
+  /** The first of them. */
+  readonly process: ServiceProcess;
+  /** Servers of this world alone, where it was opened with such. */
+  stores: OwnStores | undefined;
+  merchantId: string;
   random: () => number;
-  /** Starts the process again after it was ended. */
-  restart(): Promise<void>;
-  /** One create with its own key, retried with the same key until it is answered 202. */
-  create(phone?: string): Promise<void>;
+  /** A merchant's request to one of the processes; undefined when it was not answered. */
+  ask(method: string, path: string, options?: Asked): Promise<Answered | undefined>;
+  /** An operator's. */
+  operate(method: string, path: string, body?: object): Promise<Answered | undefined>;
+  /** One more process beside those that run. */
+  start(more?: Record<string, string>): Promise<ServiceProcess>;
+  /** Starts a process again after it was ended, on the same ports. */
+  restart(which?: number, more?: Record<string, string>): Promise<void>;
+  /** One create with its own key, retried with the same key until it is answered 202. Answers the id. */
+  create(phone?: string): Promise<string>;
   /** Waits until no collection is open and every event has arrived. */
   settle(withinMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
+interface Asked {
+  key?: string;
+  body?: object;
+  /** To this process; else to any. */
+  at?: ServiceProcess;
+}
+
+export interface Answered {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  json: any;
+}
+
+interface WorldOptions {
+  /** Servers of its own; `mongodDir`: where its MongoDB keeps its data. */
+  own?: boolean;
+  mongodDir?: string;
+}
+
 const operatorToken = 'operator-token-of-the-faults';
 
-/** `seed` decides everything that is random; print it, so that a run can be repeated. */
-export async function openWorld(seed: number, more: Record<string, string> = {}): Promise<World> {
-  const { mongodbUri, redisUrl } = await stores();
+/** `first`: settings of all processes beyond the suite's. */
+export async function openWorld(
+  first: Record<string, string> = {},
+  options: WorldOptions = {},
+): Promise<World> {
+  const own = options.own || options.mongodDir ? await openStores(options.mongodDir) : undefined;
+  const { mongodbUri, redisUrl } = own ?? (await stores());
   const database = freshDatabase('faults');
-  const env = {
-    MONGODB_URI: mongodbUri,
-    REDIS_URL: redisUrl,
-    MONGODB_DATABASE: database,
-    REDIS_PREFIX: database,
-    OPERATOR_TOKEN: operatorToken,
-    KEY_HASH_SECRET: 'key-hash-secret-of-the-faults',
-    SECRETS_KEY: Buffer.alloc(32, 3).toString('base64'),
-    LOG_LEVEL: 'warn',
-    SIMULATOR_SPEED: '20',
-    SWEEP_INTERVAL: '500ms',
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    WEBHOOK_RETRY_DELAYS: '200ms,500ms,1s,1s,2s,2s',
-    WEBHOOK_RETRY_JITTER: '0',
-    RATE_LIMIT_PER_SECOND: '0',
-    ...more,
-  };
-  const ports = { port: await freePort(), adminPort: await freePort() };
+  const env = { ...settingsOf(database, mongodbUri, redisUrl), ...first };
   const client = await new MongoClient(mongodbUri).connect();
   const receiver = await startReceiver();
+  const places: Ports[] = [];
   const world: World = {
-    db: client.db(database),
-    redis: new Redis(redisUrl),
-    env,
-    receiver,
-    random: seeded(seed),
-    outside: { accepted: new Map(), received: new Set() },
-    process: startProcess(env, ports),
-    restart: async () => {
-      world.process = startProcess(env, ports);
-      await world.process.ready;
+    ...{ db: client.db(database), redis: new Redis(redisUrl), env, receiver, stores: own },
+    ...{ random: seeded(seed), processes: [], merchantId: '' },
+    outside: { accepted: new Map(), received: new Set(), odd: [], ended: new Map() },
+    get process() {
+      return this.processes[0]!;
     },
-    create: (phone = '255700000000') => createOnce(world, key, phone),
+    ask: (method, path, asked) => ask(world, key, method, path, asked),
+    operate: (method, path, body) =>
+      request(`${world.process.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
+    start: async (more = {}) => {
+      places.push({ port: await freePort(), adminPort: await freePort() });
+      world.processes.push(startProcess({ ...env, ...more }, places.at(-1)!));
+      await world.processes.at(-1)!.ready;
+      return world.processes.at(-1)!;
+    },
+    restart: async (which = 0, more = {}) => {
+      world.processes[which] = startProcess({ ...env, ...more }, places[which]!);
+      await world.processes[which].ready;
+    },
+    create: (phone = '255700000000') => create(world, phone),
     settle: (withinMs) => settle(world, withinMs),
     close: async () => {
-      await world.process.kill();
+      await Promise.all(world.processes.map((each) => each.kill()));
       await receiver.close();
       world.redis.disconnect();
       await client.close();
+      await own?.close();
     },
   };
-  await world.process.ready;
+  // A Redis that a test stops is no news.
+  world.redis.on('error', () => {});
+  await world.start();
   const key = await register(world);
   return world;
 }
 
-async function register(world: World): Promise<string> {
-  const post = async (path: string, body: object) => {
-    const response = await fetch(`${world.process.adminUrl}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    if (response.status !== 201) throw new Error(`${path}: ${await response.text()}`);
-    return (await response.json()) as { id: string; secret: string };
+function settingsOf(database: string, mongodbUri: string, redisUrl: string): Record<string, string> {
+  return {
+    ...{ MONGODB_URI: mongodbUri, MONGODB_DATABASE: database, REDIS_URL: redisUrl, REDIS_PREFIX: database },
+    ...{ OPERATOR_TOKEN: operatorToken, KEY_HASH_SECRET: 'key-hash-secret-of-the-faults' },
+    SECRETS_KEY: Buffer.alloc(32, 3).toString('base64'),
+    ...{ LOG_LEVEL: 'warn', NODE_ENV: 'test', SIMULATOR_SPEED: '20', SWEEP_INTERVAL: '500ms' },
+    ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_RETRY_DELAYS: '200ms,500ms,1s,1s,2s,2s' },
+    ...{ WEBHOOK_RETRY_JITTER: '0', RATE_LIMIT_PER_SECOND: '0' },
   };
-  const merchant = await post('/admin/merchants', { name: 'Faulty & Sons' });
-  const { secret } = await post(`/admin/merchants/${merchant.id}/keys`, { mode: 'test' });
-  await post(`/admin/merchants/${merchant.id}/endpoints`, { mode: 'test', url: world.receiver.url });
+}
+
+/** A merchant with an endpoint; answers its test key. */
+async function register(world: World): Promise<string> {
+  const made = async (path: string, body: object) => {
+    const answer = await world.operate('POST', path, { ...body, reason: 'for a test' });
+    if (answer?.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    return answer.json as { id: string; secret: string };
+  };
+  const { id } = await made('/admin/merchants', { name: 'Faulty & Sons' });
+  world.merchantId = id;
+  const { secret } = await made(`/admin/merchants/${id}/keys`, { mode: 'test' });
+  await made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url: world.receiver.url });
   return secret;
+}
+
+async function ask(
+  world: World,
+  apiKey: string,
+  method: string,
+  path: string,
+  { key, body, at }: Asked = {},
+): Promise<Answered | undefined> {
+  const running = world.processes.filter(({ child }) => child.exitCode === null && child.signalCode === null);
+  const any = running[Math.floor(world.random() * running.length)] ?? world.process;
+  const headers = { authorization: `Bearer ${apiKey}`, ...(key ? { 'idempotency-key': key } : {}) };
+  return request(`${(at ?? any).baseUrl}${path}`, method, headers, body);
+}
+
+/** Undefined when the connection was refused, cut or silent: the process may be dead or killed under the request. */
+async function request(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  body?: object,
+): Promise<Answered | undefined> {
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(20_000),
+    });
+    return { status: response.status, headers: response.headers, json: await response.json() };
+  } catch {
+    return undefined;
+  }
 }
 
 let lastCreate = 0;
 
-async function createOnce(world: World, key: string, phone: string): Promise<void> {
+async function create(world: World, phone: string): Promise<string> {
   lastCreate += 1;
-  const idempotencyKey = `fault-${process.pid}-${lastCreate}`;
-  const answered = await until(async () => {
-    try {
-      const response = await fetch(`${world.process.baseUrl}/v1/collections`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          'idempotency-key': idempotencyKey,
-        },
-        body: JSON.stringify({ amount: 1000, phone, reference: idempotencyKey }),
-        signal: AbortSignal.timeout(15_000),
-      });
-      const { id } = (await response.json()) as { id?: string };
-      if (response.status !== 202 || !id) return undefined;
-      const ids = world.outside.accepted.get(idempotencyKey) ?? new Set();
-      world.outside.accepted.set(idempotencyKey, ids.add(id));
-      return true;
-    } catch {
-      // The process was killed under this request: the same key again, as a merchant would.
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      return undefined;
+  const key = `fault-${process.pid}-${lastCreate}`;
+  const created = await until(async () => {
+    const body = { amount: 1000, phone, reference: key };
+    const answer = await world.ask('POST', '/v1/collections', { key, body });
+    if (answer?.status === 202) {
+      const ids = world.outside.accepted.get(key) ?? new Set();
+      world.outside.accepted.set(key, ids.add(answer.json.id));
+      return answer.json.id as string;
     }
-  }, 90_000);
-  if (!answered)
-    throw new Error(`${idempotencyKey} was never answered 202:\n${world.process.output().slice(-2000)}`);
+    if (answer) noteOdd(world, answer, [503, 409], `POST /v1/collections (${key})`);
+    // As a merchant would: the same key again, a little later.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return undefined;
+  }, 120_000);
+  if (!created) throw new Error(`${key} was never answered 202:\n${world.process.output().slice(-2000)}`);
+  return created;
+}
+
+/** Faults may delay an answer and refuse it for now, and nothing else. */
+export function noteOdd(world: World, { status, json }: Answered, allowed: number[], what: string): void {
+  const isInUse = status === 409 && json?.error?.code !== 'idempotency_key_in_use';
+  if (!allowed.includes(status) || isInUse)
+    world.outside.odd.push(`${what}: ${status} ${JSON.stringify(json)}`);
 }
 
 async function settle(world: World, withinMs: number): Promise<boolean> {

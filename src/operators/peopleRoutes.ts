@@ -1,0 +1,141 @@
+import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
+import { StepRaced } from '../actors/actors.ts';
+import { type Clock, isoTime } from '../clock.ts';
+import {
+  actionNotAllowed,
+  type Endpoint,
+  faulty,
+  forOperators,
+  listAnswer,
+  type OperatorPrincipal,
+  type Role,
+} from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { auditLine } from './operators.ts';
+import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './people.ts';
+import { pageFields } from './queries.ts';
+import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
+
+/** Who may do what here. Admins only; the token is shown once. */
+export interface PeopleAdminDeps {
+  actors: Actors;
+  clock: Clock;
+  operators: Operators;
+  keyHashSecret: string;
+}
+
+function presentOperator(operator: OperatorDoc) {
+  return {
+    id: operator._id,
+    object: 'operator',
+    name: operator.name,
+    role: operator.role,
+    created_by: operator.createdBy,
+    created_at: isoTime(operator.createdAt.getTime()),
+    revoked_at: operator.revokedAt ? isoTime(operator.revokedAt.getTime()) : null,
+    revoked_by: operator.revokedBy ?? null,
+  };
+}
+
+export function createOperator(deps: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+  const { actors, clock, operators, keyHashSecret: hashSecret } = deps;
+  return forOperators({
+    operation: operation(
+      'createOperator',
+      'Let somebody in',
+      201,
+      'A viewer reads, an operator acts, an admin also issues keys and lets people in. The token is shown once.',
+    ),
+    body: bodyOf('NewOperator', {
+      name: Type.String({
+        minLength: 1,
+        maxLength: 64,
+        pattern: '^[\\p{L}\\p{N}][\\p{L}\\p{N} ._@-]*$',
+        description: 'As in the audit; never given to two people.',
+      }),
+      role: Type.Enum(['viewer', 'operator', 'admin']),
+      reason: Reason,
+    }),
+    handler: async ({ principal, body, requestId }) => {
+      const [at, by] = [clock.now(), principal.name];
+      const { name, reason } = body;
+      if (await operators.isTaken(name)) throw nameTaken(name);
+      const role = body.role as Role;
+      const { record, token, writes } = newOperator({ name, role, by, hashSecret }, at);
+      const after = presentOperator(record);
+      const line = auditLine({
+        at,
+        by,
+        action: 'operator.created',
+        target: record._id,
+        reason,
+        requestId,
+        after,
+      });
+      await actors.commit([...writes, line]).catch((error) => {
+        throw error instanceof StepRaced ? nameTaken(name) : error;
+      });
+      return { status: 201, body: { ...after, token } };
+    },
+  });
+}
+
+function nameTaken(name: string) {
+  const message = `${name} is or was somebody else’s name.`;
+  return faulty([{ param: 'name', code: 'parameter_invalid', message }]);
+}
+
+export function listOperators({ operators }: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation('listOperators', 'Who was let in, newest first', 200),
+    query: Type.Object({ ...pageFields(idPattern('opr')) }, { additionalProperties: false }),
+    handler: async ({ query }) => {
+      const limit = query.limit ?? limits.listDefault;
+      const rows = await operators.list(limit + 1, query.starting_after);
+      return {
+        status: 200,
+        body: listAnswer(rows.slice(0, limit).map(presentOperator), rows.length > limit),
+      };
+    },
+  });
+}
+
+export function removeOperator({ actors, clock, operators }: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'revokeOperator',
+      'Revoke somebody’s token',
+      200,
+      'Takes effect everywhere within 2 seconds, in the console too.',
+      ['action_not_allowed'],
+    ),
+    params: idParam('opr'),
+    query: Type.Object({ reason: Reason }, { additionalProperties: false }),
+    handler: async ({ principal, params, query, requestId }) => {
+      const [at, by, { reason }] = [clock.now(), principal.name, query];
+      const current = await found(operators.find(params.id as string));
+      if (current.revokedAt) return { status: 200, body: presentOperator(current) };
+      const { record, writes } = revokeOperator(current, by, at);
+      const [before, after] = [presentOperator(current), presentOperator(record)];
+      const target = current._id;
+      const line = auditLine({
+        at,
+        by,
+        action: 'operator.revoked',
+        target,
+        reason,
+        requestId,
+        before,
+        after,
+      });
+      await actors.commit([...writes, line]).catch((error) => {
+        if (!(error instanceof StepRaced)) throw error;
+        throw actionNotAllowed('Somebody else revoked it just now.');
+      });
+      operators.forget(target);
+      return { status: 200, body: after };
+    },
+  });
+}
