@@ -168,7 +168,10 @@ function actionsCard(visit: Visit, actor: Actor): Html {
     });
     return card('What you can tell it', release);
   }
-  const forms = actor.accepts.map((type) =>
+  // What cannot be taken back comes last.
+  const isDangerous = (type: string) => Number(operatorEvents[type]?.isDangerous ?? false);
+  const types = [...actor.accepts].sort((a, b) => isDangerous(a) - isDangerous(b));
+  const forms = types.map((type) =>
     type === 'operator.updated' ? endpointForms(visit, actor) : formOf(visit, eventForm(actor, type)),
   );
   const isReader = visit.operator.role === 'viewer';

@@ -2,7 +2,7 @@ import { type Html, html, type Part } from './html.ts';
 import { choices, facts, table } from './layout.ts';
 import { address, type List, type Visit } from './page.ts';
 import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
-import { ago, label, moment, money, pill, shortId } from './words.ts';
+import { ago, label, moment, money, pill, shortId, span } from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
@@ -45,19 +45,35 @@ ${await read(visit, actor)}
 
 function contextTab({ context: inside, data }: Actor): Html {
   const rows = (all: Readonly<Record<string, unknown>>) =>
-    facts(Object.entries(all).map(([name, value]) => [label(name), shown(name, value)] as const));
+    facts(
+      Object.entries(all).map(
+        ([name, value]) => [label(name.replace(/(Tzs|Ms)$/, '')), shown(name, value)] as const,
+      ),
+    );
   return html`<div class="pair"><div><h3>What it is about</h3>${rows(data)}</div><div><h3>What the chart remembers</h3>${rows(inside)}</div></div>`;
 }
 
-/** Times, amounts and the rest as people read them; what is nested as it is. */
+const isoPattern = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+/** Times, amounts and durations as people read them. */
 function shown(name: string, value: unknown): Part {
   if (value === null || value === undefined || value === '') return html`<span class="quiet">–</span>`;
-  if (typeof value === 'number' && /(At|Since|After|expires)$/.test(name) && value > 1e12)
-    return moment(value);
-  if (typeof value === 'number' && /At(Ms)?$/.test(name) && value > 1e12) return moment(value);
-  if (/Tzs$/.test(name)) return money(Number(value));
-  if (typeof value === 'object') return html`<code>${JSON.stringify(value)}</code>`;
-  return String(value);
+  if (typeof value === 'number') return figure(name, value);
+  if (typeof value === 'string') return isoPattern.test(value) ? moment(value) : value;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value))
+    return value.map((each, index) => html`${index > 0 ? ', ' : ''}${shown(name, each)}`);
+  return html`<ul class="inner">${Object.entries(value as object).map(
+    ([inner, each]) => html`<li><span>${label(inner.replace(/Ms$/, ''))}</span> ${shown(inner, each)}</li>`,
+  )}</ul>`;
+}
+
+function figure(name: string, value: number): Part {
+  if (/Tzs$/.test(name)) return money(value);
+  // A time, or none yet: charts keep times in milliseconds since 1970.
+  if (value > 1e12) return moment(value);
+  if (/At$/.test(name) && value === 0) return html`<span class="quiet">–</span>`;
+  return /Ms$/.test(name) ? span(value) : value;
 }
 
 function block(text: string): Html {

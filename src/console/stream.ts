@@ -52,7 +52,7 @@ export class Streams {
       clearInterval(this.#look);
       this.#look = undefined;
     });
-    say('retry: 2000\nevent: open\ndata: -\n\n');
+    say('retry: 2000\n: listening\n\n');
     return stream;
   }
 

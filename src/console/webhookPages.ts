@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 import { choices, pager, table } from './layout.ts';
 import { address, listOf, type Show, type Visit } from './page.ts';
 import type { Delivery, WebhookEndpoint } from './shapes.ts';
-import { ago, left, pill, shortId } from './words.ts';
+import { ago, pill, shortId } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {
@@ -46,8 +46,6 @@ ${webhooksTop(visit, 'Endpoints')}
   return { title: 'Endpoints', nav: 'endpoints', live: `mode=${visit.mode}`, body };
 };
 
-const threeDaysMs = 72 * 3_600_000;
-
 export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint[]): Html {
   return table<WebhookEndpoint>(
     [
@@ -60,13 +58,6 @@ export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint
       { head: 'Events', cell: ({ event_types }) => event_types?.join(', ') ?? 'all' },
       { head: 'Failing for', cell: ({ failing_since }) => ago(failing_since, visit.nowMs) },
       { head: 'Failures', kind: 'right', cell: ({ failures }) => failures },
-      {
-        head: 'Disabled in',
-        cell: ({ failing_since, state }) =>
-          failing_since && state.startsWith('failing')
-            ? left(Date.parse(failing_since) + threeDaysMs, visit.nowMs)
-            : '–',
-      },
       {
         head: 'Merchant',
         cell: ({ merchant_id }) =>

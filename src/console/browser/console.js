@@ -124,8 +124,8 @@ function listen() {
     // After an interruption whatever happened meanwhile was not heard.
     if (!isFirst) void refresh();
     isFirst = false;
+    body.classList.add('listening');
   });
-  stream.addEventListener('open', () => body.classList.add('listening'));
   stream.addEventListener('error', () => body.classList.remove('listening'));
   addEventListener('pagehide', () => stream.close());
 }
