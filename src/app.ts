@@ -45,6 +45,7 @@ import {
   showActor,
   showHistory,
 } from './operators/actorRoutes.ts';
+import { type AuditAdminDeps, listAudit } from './operators/auditRoutes.ts';
 import {
   type DeliveryAdminDeps,
   listDeliveries,
@@ -81,6 +82,7 @@ import {
 } from './operators/machineRoutes.ts';
 import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
 import { type OverviewAdminDeps, showOverview } from './operators/overviewRoutes.ts';
+import { listPayments, type PaymentAdminDeps } from './operators/paymentRoutes.ts';
 import {
   createOperator,
   listOperators,
@@ -99,6 +101,7 @@ import {
   rotateApiKey,
   showMerchant,
 } from './operators/routes.ts';
+import { type SearchAdminDeps, search } from './operators/searchRoutes.ts';
 import {
   commandSettlement,
   listSettlements as listAllSettlements,
@@ -107,6 +110,7 @@ import {
   showSettlement as showAnySettlement,
 } from './operators/settlementRoutes.ts';
 import { downloadStatement, type StatementAdminDeps } from './operators/statementRoutes.ts';
+import type { Queues } from './queue.ts';
 import { doorbellQueue } from './rails/rails.ts';
 import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {
@@ -157,7 +161,10 @@ export type OperatorDeps = MerchantAdminDeps &
   ActorAdminDeps &
   OverviewAdminDeps &
   MachineAdminDeps &
-  PeopleAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
+  PeopleAdminDeps &
+  PaymentAdminDeps &
+  AuditAdminDeps &
+  SearchAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 
@@ -227,6 +234,9 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
     route('POST', '/admin/deliveries/:id/resend', 'operator', resendDelivery(deps)),
     route('GET', '/admin/rails', 'viewer', listRails(deps)),
     route('GET', '/admin/reviews', 'viewer', listReviews(deps)),
+    route('GET', '/admin/collections', 'viewer', listPayments(deps)),
+    route('GET', '/admin/search', 'viewer', search(deps)),
+    route('GET', '/admin/audit', 'viewer', listAudit(deps)),
     route('GET', '/admin/collections/:id/evidence', 'viewer', showEvidence(deps)),
     route('GET', '/admin/machines', 'viewer', listMachines(deps)),
     route('GET', '/admin/machines/:machine', 'viewer', showMachine(deps)),
@@ -259,7 +269,7 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
 }
 
 /** The operators' application, on a listener of its own: the routes, and the console that is made of them. */
-export function createOperatorApp(deps: OperatorDeps & ConsoleNeeds): Koa {
+export function createOperatorApp(deps: OperatorDeps & ConsoleNeeds & { queues: Queues }): Koa {
   const { clock, log, config, observe, db, actors, operators, queues } = deps;
   const { authenticate } = operators;
   const routes = operatorRoutes(deps);

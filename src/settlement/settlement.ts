@@ -32,7 +32,7 @@ export interface SettlementDoc extends ActorDoc {
   snapshot: { value: unknown; context: SettlementContext & Record<string, unknown> };
 }
 
-const midnightQueue = 'settlement';
+export const midnightQueue = 'settlement';
 /** A payment that commits in the very moment changes the bucket: read again, this often. */
 const maxRaces = 50;
 
