@@ -7,12 +7,20 @@ export interface Clock {
   now(): number;
 }
 
+/**
+ * Milliseconds since 1970 as this machine had them when the process began, and the time that went by since. A wall
+ * clock that is set, forward or back, does not move it.
+ */
+export function steadyMs(): number {
+  return Math.floor(performance.timeOrigin + performance.now());
+}
+
 /** The running service's clock. `offsetMs` is refreshed from MongoDB (see mongo.ts, `measureClockOffset`). */
 export class SystemClock implements Clock {
   offsetMs = 0;
 
   now(): number {
-    return Date.now() + this.offsetMs;
+    return steadyMs() + this.offsetMs;
   }
 }
 

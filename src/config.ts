@@ -187,7 +187,7 @@ const rules: { of: SettingName[]; broken: (is: Settings) => string | undefined }
   },
   {
     of: ['FAILPOINT', 'NODE_ENV'],
-    broken: (is) => (isProduction(is) && is.FAILPOINT ? 'is for tests only. Leave it out.' : undefined),
+    broken: (is) => (is.FAILPOINT && is.NODE_ENV !== 'test' ? 'is for tests (NODE_ENV=test).' : undefined),
   },
   ...(['MPESA_BASE_URL', 'MPESA_API_KEY', 'MPESA_PUBLIC_KEY', 'MPESA_SERVICE_PROVIDER_CODE'] as const).map(
     (name, _index, four) => ({

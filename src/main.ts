@@ -8,6 +8,7 @@ import {
   readFirstMerchant,
   startEmbedded,
 } from './embedded/embedded.ts';
+import { armFailpoint } from './failpoint.ts';
 import { createLog } from './log.ts';
 import type { Service } from './service.ts';
 
@@ -23,6 +24,7 @@ const running: { embedded?: Promise<Embedded>; service?: Promise<Service>; stopp
 
 async function main(): Promise<void> {
   const config = await readConfig();
+  if (config.failpoint) armFailpoint(config.failpoint);
   const log = createLog(config.logLevel);
   process.on('unhandledRejection', (error) => {
     log.error({ error: String((error as Error)?.stack ?? error) }, 'unhandled rejection');

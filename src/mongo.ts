@@ -7,7 +7,7 @@ import {
   MongoClient,
   type UpdateFilter,
 } from 'mongodb';
-import type { SystemClock } from './clock.ts';
+import { type SystemClock, steadyMs } from './clock.ts';
 
 /**
  * MongoDB is the truth. Everything is written with majority and journal, set on the client *and* on each
@@ -98,9 +98,9 @@ export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]):
 
 /** Sets the clock's offset to MongoDB's wall clock, measured over one round trip. */
 export async function measureClockOffset(db: Db, clock: SystemClock): Promise<void> {
-  const before = Date.now();
+  const before = steadyMs();
   const { localTime } = (await db.admin().command({ hello: 1 })) as { localTime: Date };
-  const after = Date.now();
+  const after = steadyMs();
   clock.offsetMs = Math.round(localTime.getTime() - (before + after) / 2);
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { type Static, type TSchema, Type } from 'typebox';
+import { failpoints, isFailpoint } from './failpoint.ts';
 import { limits } from './limits.ts';
 
 /**
@@ -57,6 +58,10 @@ export const formats = {
   redisUrl: {
     is: (text: string) => /^rediss?:\/\/[^/]/.test(text) && URL.canParse(text),
     wants: 'an address that begins with redis:// or rediss://',
+  },
+  failpoint: {
+    is: isFailpoint,
+    wants: `one of ${failpoints.join(', ')}; with :5 at its end, the fifth time`,
   },
   key32: {
     is: (text: string) => Buffer.from(text, 'base64').length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(text),
@@ -144,7 +149,12 @@ export const settings = Type.Object(
       description: 'Least severe log line that is written.',
     }),
     NODE_ENV: optional('`production` refuses what is meant for development.'),
-    FAILPOINT: optional('Tests only: kills the process at this named point. Refused in production.'),
+    FAILPOINT: optional(
+      'Kills the process at this point (src/failpoint.ts). Refused without NODE_ENV=test.',
+      {
+        format: 'failpoint',
+      },
+    ),
 
     MONGODB_URI: optional(
       'MongoDB, a replica set. Without it the service finds or fetches one and runs it.',

@@ -69,7 +69,6 @@ const sideDoors: Readonly<Record<string, RegExp>> = {
 /** Files that read the local clock, and why it may not be the service's. */
 const ownTime: Readonly<Record<string, string>> = {
   'src/clock.ts': 'it is the clock',
-  'src/mongo.ts': 'measures how far the local clock is from the store’s',
   'src/actors/work.ts': 'BullMQ reckons its delays by the local clock',
   'src/webhooks/verify.ts': 'merchants copy it; there is no service around it',
 };

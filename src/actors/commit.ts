@@ -7,6 +7,7 @@ import {
   MongoError,
 } from 'mongodb';
 import { stopwatch } from '../clock.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import { type Doc, durable, type Write } from '../mongo.ts';
 
@@ -175,6 +176,7 @@ export class Committer {
   }
 
   async #transact(session: ClientSession, plan: Plan[], giveUpAt: number): Promise<void> {
+    failpoint('beforeTransaction');
     session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
     try {
       for (const part of plan) await this.#write(session, part);
@@ -184,7 +186,9 @@ export class Committer {
     }
     for (;;) {
       try {
+        failpoint('beforeCommit');
         await session.commitTransaction();
+        failpoint('afterCommit');
         return;
       } catch (error) {
         if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { NewJob, Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
@@ -175,7 +176,9 @@ export class Handover {
           .slice(from, from + bulkSize)
           .map(({ id, data, runAt }) => ({ id, data, delayMs: runAt - now }));
         try {
+          failpoint('beforeHandover');
           await this.#options.queues.add(queue, bulk);
+          failpoint('afterHandover');
           this.#isAway = false;
         } catch (error) {
           this.#keep(queue, jobs.slice(from), error);

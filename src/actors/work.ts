@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
 import { type Clock, stopwatch } from '../clock.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
@@ -93,12 +94,14 @@ export class ActorWorkers {
       if (dueAt > now + earlyMs) return fired === 0 ? doc : undefined;
       const due = doc.timers.find((timer) => timer.dueAt.getTime() === dueAt)!;
       const stepId = `${id}.${due.armedSeq}.${due.id}`;
+      failpoint('beforeTimer');
       await actors.send(
         { machine, id },
         // Never before its time, however little: guards compare.
         { type: due.event, at: Math.max(now, dueAt) },
         { stepId, cause: { kind: 'timer', id: due.id }, fires: { id: due.id, armedSeq: due.armedSeq } },
       );
+      failpoint('afterTimer');
       this.#options.watch?.fired({ machine, event: due.event, lateMs: Math.max(0, now - dueAt) });
     }
     return undefined;
@@ -118,19 +121,24 @@ export class ActorWorkers {
     const call = doc?.calls.find((each) => each.id === callId);
     if (!doc || doc.quarantined || !call) return undefined;
     const effect = actors.definition(machine).calls[call.type]!;
+    if (effect.atMostOnce) failpoint('beforeClaim');
     if (effect.atMostOnce && !(await actors.claim({ machine, id }, callId))) {
       await this.#lost(machine, id, callId, effect);
       return undefined;
     }
+    if (effect.atMostOnce) failpoint('afterClaim');
     const view = { doc, call, at: clock.now(), earlierStarts, lane, signal: this.#stopping.signal };
     const elapsedMs = stopwatch();
     const told = (answer?: CallAnswer) =>
       this.#options.watch?.called({ machine, doc, call, answer, durationMs: elapsedMs() });
+    failpoint('beforeCall');
     const making = effect.run(view).then(
       async (answer) => {
+        failpoint('afterCall');
         if ('postponeMs' in answer) return { postponed: answer, doc, call };
         told(answer);
         await this.#answer(machine, id, callId, effect, answer);
+        failpoint('afterCallAnswer');
         return undefined;
       },
       (error) => {

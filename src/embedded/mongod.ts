@@ -21,6 +21,8 @@ export function mongodPlan(dataDir: string, search: Omit<Search, 'lastProgram'>)
       // without these it writes a metrics file each second, and takes 15 s to say goodbye to nobody
       ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
       ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=100'],
+      // A process killed between its writes and its commit leaves them locked, by default for a minute.
+      ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
     ],
     ready: untilPrimary,
     stopGraceMs: 30_000,

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Clock } from '../clock.ts';
+import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
@@ -123,6 +124,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
       store.run(once, async (recordWrite) => asText(await produce(recordWrite))),
       timeoutMs,
     );
+    failpoint('beforeAnswer');
     if (answer.replayed) {
       state.replayed = true;
       ctx.set('Idempotent-Replayed', 'true');

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec, Doc } from '../mongo.ts';
 import type { Doorbell } from './doorbell.ts';
@@ -93,6 +94,7 @@ export class Callbacks {
       const doc = { _id: dedupeKey, collectionId, rail, hint, body: text, at: new Date(clock.now()) };
       await this.#stored.updateOne({ _id: dedupeKey }, { $setOnInsert: doc }, { upsert: true });
     }
+    failpoint('afterCallback');
     // Heard after the answer: the rail need not wait for our step, and asking finds a payment without any bell.
     void this.#ring(collectionId, dedupeKey);
   }

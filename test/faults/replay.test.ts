@@ -11,7 +11,7 @@ describe('a replay whose process is killed half-way', () => {
 
   before(async function () {
     this.timeout(60_000);
-    world = await openWorld(3, { WEBHOOK_RETRY_DELAYS: '10ms,10ms,10ms,10ms,10ms,10ms' });
+    world = await openWorld({ WEBHOOK_RETRY_DELAYS: '10ms,10ms,10ms,10ms,10ms,10ms' });
   });
 
   after(() => world.close());

@@ -11,7 +11,7 @@ describe('webhooks when processes and Redis fail', () => {
 
   it('a worker killed in the middle of an attempt sends exactly once more', async function () {
     this.timeout(90_000);
-    world = await openWorld(1);
+    world = await openWorld();
     // The first request is answered only after the worker has been killed.
     let isFirst = true;
     world.receiver.answer = () => {
@@ -36,7 +36,7 @@ describe('webhooks when processes and Redis fail', () => {
   it('retries all fire after Redis was emptied', async function () {
     this.timeout(120_000);
     const retries = Number(process.env.RETRIES ?? 200);
-    world = await openWorld(2, { WEBHOOK_RETRY_DELAYS: '8s,8s,8s,8s,8s,8s' });
+    world = await openWorld({ WEBHOOK_RETRY_DELAYS: '8s,8s,8s,8s,8s,8s' });
     world.receiver.answer = 500;
     const creates = Array.from({ length: retries }, () => world.create('255700000004'));
     await Promise.all(creates);

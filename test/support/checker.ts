@@ -7,6 +7,10 @@ export interface Outside {
   accepted: Map<string, Set<string>>;
   /** Event ids that the receiver got, when deliveries are to be checked. */
   received?: Set<string>;
+  /** What merchants saw that no fault excuses. */
+  odd?: string[];
+  /** Final states that merchants were shown, by collection. */
+  ended?: Map<string, string>;
 }
 
 interface Stored {
@@ -36,6 +40,11 @@ export async function check(db: Db, outside: Outside, nowMs: number): Promise<st
   }
   for (const { _id, status, state } of collections) {
     if (status === 'created' && !state.includes('underReview')) breaches.push(`${_id} never ended: ${state}`);
+  }
+  breaches.push(...(outside.odd ?? []));
+  for (const [id, status] of outside.ended ?? []) {
+    const now = byId.get(id)?.status;
+    if (now !== status) breaches.push(`${id} was shown as ${status} and is ${now}`);
   }
   breaches.push(...(await checkEvents(db, collections, outside.received)));
   breaches.push(...(await checkHistories(db)));

@@ -31,10 +31,15 @@ export async function freePort(): Promise<number> {
 
 const entry = [process.execPath, '--import=tsx', join(root, 'src/main.ts')];
 
+export interface Ports {
+  port: number;
+  adminPort: number;
+}
+
 /** Starts `npm start`'s own entry with the given environment. Ports are fixed, so that a restart keeps them. */
 export function startProcess(
   env: Record<string, string>,
-  ports: { port: number; adminPort: number },
+  ports: Ports,
   [command, ...args]: readonly string[] = entry,
 ): ServiceProcess {
   const child = spawn(command!, args, {

@@ -208,9 +208,19 @@ describe('a faulty environment', () => {
     ],
     ['one port for both listeners', { PORT: '4000', ADMIN_PORT: '4000' }, /^ADMIN_PORT: is the same as PORT/],
     [
-      'a failpoint in production',
+      'a failpoint outside of tests',
       { NODE_ENV: 'production', FAILPOINT: 'afterCommit' },
       /^FAILPOINT: is for tests/,
+    ],
+    [
+      'a failpoint that is none',
+      { NODE_ENV: 'test', FAILPOINT: 'afterComit' },
+      /^FAILPOINT: must be one of beforeAnswer, .*, not "afterComit"/,
+    ],
+    [
+      'a failpoint that is never passed',
+      { NODE_ENV: 'test', FAILPOINT: 'afterCommit:0' },
+      /^FAILPOINT: must be one of/,
     ],
     [
       'callbacks without a secret',
