@@ -116,6 +116,7 @@ export class Committer {
 
   /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
   async #settle(batch: Member[]): Promise<unknown> {
+    if (batch.length === 0) return undefined;
     const elapsedMs = stopwatch();
     try {
       await this.#attempt(batch);
@@ -129,7 +130,7 @@ export class Committer {
     }
   }
 
-  /** One member's bad luck or bad bytes must not be the others': halve until it stands alone. */
+  /** One member's bad luck or bad bytes must not be the others': the batch is parted until it stands alone. */
   async #divide(batch: Member[], error: unknown): Promise<unknown> {
     const alone = batch[0]!;
     if (error instanceof CommitUnknown || isOutage(error)) {
@@ -141,10 +142,10 @@ export class Committer {
     }
     if (batch.length > 1) {
       this.counts.splits += 1;
-      const half = batch.length >> 1;
-      const outage = await this.#settle(batch.slice(0, half));
-      if (!outage) return this.#settle(batch.slice(half));
-      for (const member of batch.slice(half)) member.fail(outage);
+      const [first, second] = error instanceof Refused ? await this.#part(batch, error) : halves(batch);
+      const outage = await this.#settle(first);
+      if (!outage) return this.#settle(second);
+      for (const member of second) member.fail(outage);
       return outage;
     }
     if (error instanceof Refused && error.write) {
@@ -152,6 +153,44 @@ export class Committer {
       alone.settle({ ok: false, write: error.write });
     } else alone.fail(error);
     return undefined;
+  }
+
+  /**
+   * A refused batch in two: those that may go together, then those that must stand alone to learn by which write they
+   * are refused. Whoever lost a race is found by one look at the sequence numbers, which never go back, and is
+   * answered here: where processes compete, halving would take a transaction for every second loser.
+   */
+  async #part(batch: Member[], { write }: Refused): Promise<[Member[], Member[]]> {
+    const guilty = batch.find(({ writes }) => write && writes.includes(write));
+    if (guilty) return [batch.filter((member) => member !== guilty), [guilty]];
+    const rest: Member[] = [];
+    // Where MongoDB does not answer, the halves will find that out.
+    const found = await this.#sequences(batch).catch(() => new Map<string, number>());
+    for (const member of batch) {
+      const lost = member.writes.find((each) => isBehind(each, found));
+      if (lost) {
+        this.counts.refusals += 1;
+        member.settle({ ok: false, write: lost });
+      } else rest.push(member);
+    }
+    return rest.length < batch.length ? [rest, []] : halves(batch);
+  }
+
+  /** The sequence numbers of the actors that a batch would change, as they are now. */
+  async #sequences(batch: Member[]): Promise<Map<string, number>> {
+    const ids = new Map<string, string[]>();
+    for (const { writes } of batch) {
+      for (const write of writes) {
+        if (isStep(write)) ids.set(write.into, [...(ids.get(write.into) ?? []), write.filter._id as string]);
+      }
+    }
+    const found = new Map<string, number>();
+    for (const [name, some] of ids) {
+      const docs = this.#db.collection<Doc & { seq: number }>(name).find({ _id: { $in: some } });
+      for await (const { _id, seq } of docs.project<{ _id: string; seq: number }>({ seq: 1 }))
+        found.set(_id, seq);
+    }
+    return found;
   }
 
   /** Runs the transaction, repeating it for as long as MongoDB calls the fault transient. */
@@ -215,6 +254,22 @@ export class Committer {
     }
     if (matched < part.mustMatch) throw new Refused(part.writes.length === 1 ? part.writes[0] : undefined);
   }
+}
+
+function halves(batch: Member[]): [Member[], Member[]] {
+  const half = batch.length >> 1;
+  return [batch.slice(0, half), batch.slice(half)];
+}
+
+/** The guarded update of an actor. */
+function isStep(write: Write): write is Extract<Write, { op: 'update' }> {
+  return (
+    write.op === 'update' && typeof write.filter.seq === 'number' && typeof write.filter._id === 'string'
+  );
+}
+
+function isBehind(write: Write, found: ReadonlyMap<string, number>): boolean {
+  return isStep(write) && (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
 }
 
 /** One bulk write of a batch. */

@@ -187,6 +187,27 @@ describe('group commit', () => {
     });
   });
 
+  it('answers all who lost their race after one look, however many they are', async () => {
+    const isLost = (n: number) => n % 3 === 0;
+    await sums().insertMany(Array.from({ length: 60 }, (_, n) => ({ _id: `a${n}`, seq: isLost(n) ? 7 : 1 })));
+    const members = Array.from({ length: 60 }, (_, n): Write[] => [
+      {
+        op: 'update',
+        into: 'sums',
+        filter: { _id: `a${n}`, seq: 1 },
+        update: { $set: { seq: 2 } },
+        onMiss: 'race',
+      },
+      add('sum', { n: 1 }),
+    ]);
+    const outcomes = await Promise.all(members.map((writes) => committer.commit(writes)));
+    expect(outcomes).deep.equal(
+      members.map(([write], n) => (isLost(n) ? { ok: false, write } : { ok: true })),
+    );
+    expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 40 });
+    expect(committer.counts).deep.include({ splits: 1, refusals: 20, batches: 1 });
+  });
+
   it('is repeated while MongoDB calls the fault transient, and counts once', async () => {
     await sums().insertOne({ _id: 'sum', n: 0 });
     const session = corridor.client.startSession();
