@@ -11,10 +11,12 @@ export interface Asset {
 
 export const style = assetOf('console.css', 'text/css; charset=utf-8', chartStyle());
 export const script = assetOf('console.js', 'text/javascript; charset=utf-8');
+export const inspectorStyle = assetOf('inspector.css', 'text/css; charset=utf-8');
+export const inspectorScript = assetOf('inspector.js', 'text/javascript; charset=utf-8');
 export const icon = assetOf('icon.svg', 'image/svg+xml');
 
 export const assets: ReadonlyMap<string, Asset> = new Map(
-  [style, script, icon].map((asset) => [asset.path, asset]),
+  [style, script, inspectorStyle, inspectorScript, icon].map((asset) => [asset.path, asset]),
 );
 
 function assetOf(name: string, type: string, after = ''): Asset {

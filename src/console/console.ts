@@ -17,6 +17,7 @@ import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';
 import { search, showCollections } from './collectionPages.ts';
+import { showInspector } from './inspectorPage.ts';
 import { bare, framed } from './layout.ts';
 import { showActors, showMachine, showMachines } from './machinePages.ts';
 import { showMerchant, showMerchants } from './merchantPages.ts';
@@ -65,6 +66,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/machines', showMachines],
   ['/machines/:machine', showMachine],
   ['/machines/:machine/actors', showActors],
+  ['/inspector', showInspector],
   ['/audit', showAudit],
   ['/operators', showOperators],
   ['/search', search],
@@ -152,6 +154,7 @@ export class Console {
     state.operator = visitor.principal.name;
     if (method === 'POST') return this.#receive(ctx, state, visitor);
     if (path === '/console' || path === '/console/') return ctx.redirect('/console/test');
+    if (path === '/console/inspector') return ctx.redirect(`/console/test/inspector${ctx.search}`);
     if (path === '/console/stream') return this.#stream(ctx, visitor);
     if (await this.#file(ctx, state, visitor)) return;
     await this.#page(ctx, state, visitor, ctx.originalUrl);

@@ -36,6 +36,7 @@ const navigation: readonly [NavKey, string, string][] = [
   ['merchants', '/merchants', 'Merchants'],
   ['money', '/settlements', 'Money'],
   ['machines', '/machines', 'Machines'],
+  ['inspector', '/inspector', 'Inspector'],
   ['audit', '/audit', 'Audit'],
 ];
 

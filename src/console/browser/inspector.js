@@ -1,0 +1,233 @@
+// Draws what the inspector's stream tells: who there is, where each stands on its chart, and who said what to whom.
+// The messages are those of @statelyai/inspect; nothing is ever sent.
+
+const inspector = document.getElementById('inspector');
+const line = document.getElementById('inspector-line');
+const list = document.getElementById('inspector-actors');
+const sequence = document.getElementById('inspector-sequence');
+const past = document.getElementById('inspector-past');
+
+/** More steps than this are not drawn: the oldest go. */
+const stepsMax = 400;
+const retryMs = 2_000;
+const signedOut = 4401;
+
+/** By id: charts and outsiders, in the order in which they were announced. */
+let actors = new Map();
+let steps = [];
+let stepsEver = 0;
+/** The actor that is looked at; until somebody chooses, the one that moved last. */
+let chosen;
+let isChosen = false;
+/** The step that is looked at; none for now. */
+let chosenStep;
+let isDrawing = false;
+
+const takes = {
+  '@xstate.actor': ({ sessionId, definition, snapshot }) => {
+    const chart = JSON.parse(definition);
+    const machine = chart.states ? chart.id : undefined;
+    actors.set(sessionId, { id: sessionId, machine, snapshot, visited: [] });
+  },
+  '@xstate.event': ({ sessionId, sourceId, event, createdAt }) => {
+    stepsEver += 1;
+    steps.push({ number: stepsEver, to: sessionId, from: sourceId, event, at: Number(createdAt) });
+    if (steps.length > stepsMax) steps = steps.slice(-stepsMax);
+  },
+  '@xstate.snapshot': ({ sessionId, snapshot }) => {
+    const actor = actors.get(sessionId);
+    if (!actor) return;
+    const isKnown = Object.keys(snapshot.context ?? {}).length > 0;
+    actor.snapshot = isKnown ? snapshot : { ...actor.snapshot, value: snapshot.value };
+    actor.visited.push(stateOf(snapshot));
+    if (!isChosen) chosen = sessionId;
+    const step = steps.findLast(({ to }) => to === sessionId);
+    if (!step || step.state !== undefined) return;
+    step.state = stateOf(snapshot);
+    step.context = isKnown ? snapshot.context : undefined;
+    step.visited = actor.visited.length;
+  },
+};
+
+function connect() {
+  const stream = new WebSocket(inspector.dataset.stream);
+  stream.onopen = () => {
+    actors = new Map();
+    steps = [];
+    chosenStep = undefined;
+    say('live');
+  };
+  stream.onmessage = ({ data }) => {
+    const message = JSON.parse(data);
+    takes[message.type]?.(message);
+    draw();
+  };
+  stream.onclose = ({ code }) => {
+    if (code === signedOut) return location.reload();
+    say('not connected, trying again');
+    setTimeout(connect, retryMs);
+  };
+}
+
+function say(text) {
+  line.textContent = text;
+  line.className = text === 'live' ? 'pill good' : 'pill care';
+}
+
+/** Many messages, one drawing. */
+function draw() {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    drawActors();
+    drawChart();
+    drawSequence();
+  });
+}
+
+function stateOf({ value }) {
+  if (typeof value === 'string') return value;
+  const [name, inner] = Object.entries(value ?? {})[0] ?? ['', ''];
+  return inner === '' ? name : `${name}.${stateOf({ value: inner })}`;
+}
+
+const spaced = (text) => text.replace(/([a-z])([A-Z])/g, (_all, one, two) => `${one} ${two.toLowerCase()}`);
+const wordsOf = (state) => spaced(state.split('.').at(-1));
+const shortOf = (id) => (id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id);
+/** A timer's event is named after its delay: `xstate.after.pushWindow.created` → `⏱ push window`. */
+const eventWords = ({ type }) =>
+  type.startsWith('xstate.after.') ? `⏱ ${spaced(type.split('.')[2])}` : type;
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+function drawSvg(name, attributes = {}, text) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+/** The same actors keep their buttons, or whoever is on one would lose it at every step. */
+function drawActors() {
+  const charts = [...actors.values()].filter(({ machine }) => machine);
+  const buttons = new Map([...list.children].map((item) => [item.dataset.actor, item]));
+  for (const [id, item] of buttons) if (!actors.has(id)) item.remove();
+  for (const { id, machine, snapshot } of charts) {
+    let item = buttons.get(id);
+    if (!item) {
+      const button = make('button', { type: 'button', title: id }, make('b'), make('small'));
+      button.addEventListener('click', () => choose(id));
+      item = make('li', { 'data-actor': id }, button);
+      list.append(item);
+    }
+    const [name, place] = item.firstChild.children;
+    name.textContent = `${machine} ${shortOf(id)}`;
+    place.textContent = wordsOf(stateOf(snapshot));
+    item.firstChild.setAttribute('aria-pressed', String(id === chosen));
+  }
+}
+
+function choose(id, step) {
+  chosen = id;
+  isChosen = true;
+  chosenStep = step;
+  draw();
+}
+
+function drawChart() {
+  const actor = actors.get(chosen) ?? [...actors.values()].find(({ machine }) => machine);
+  if (!actor) return;
+  const step = chosenStep?.to === actor.id ? chosenStep : undefined;
+  const state = step?.state ?? stateOf(actor.snapshot);
+  const visited = actor.visited.slice(0, step?.visited ?? actor.visited.length);
+  const holds = (path, inner) => inner === path || inner.startsWith(`${path}.`);
+  for (const box of inspector.querySelectorAll('[data-chart]')) {
+    box.hidden = box.dataset.chart !== actor.machine;
+    if (box.hidden) continue;
+    for (const place of box.querySelectorAll('[data-state]')) {
+      const { state: path } = place.dataset;
+      place.classList.toggle('active', holds(path, state));
+      place.classList.toggle(
+        'visited',
+        visited.some((each) => holds(path, each)),
+      );
+    }
+  }
+  const link = make('a', { href: `${inspector.dataset.actors}${encodeURIComponent(actor.id)}` }, 'its page');
+  document.getElementById('inspector-title').textContent = `${actor.machine} ${shortOf(actor.id)}`;
+  document.getElementById('inspector-place').replaceChildren(`${wordsOf(state)} · `, link);
+  const known = step ? (step.context ?? 'not kept for this step') : actor.snapshot.context;
+  document.getElementById('inspector-context').textContent =
+    typeof known === 'string'
+      ? known
+      : JSON.stringify({ ...(step ? { event: step.event } : {}), ...known }, null, 2);
+  past.hidden = !step;
+}
+
+const place = { left: 96, column: 190, row: 40, head: 46 };
+
+/** Those who took part, outsiders first: a request comes from the left. */
+function columnsOf() {
+  const seen = new Set(steps.flatMap(({ from, to }) => [from, to]));
+  const all = [...actors.values()].filter(({ id }) => seen.has(id));
+  const sorted = [...all.filter(({ machine }) => !machine), ...all.filter(({ machine }) => machine)];
+  return new Map(
+    sorted.map((actor, index) => [actor.id, { actor, x: place.left + place.column * (index + 0.5) }]),
+  );
+}
+
+function drawSequence() {
+  const columns = columnsOf();
+  const isAtEnd = sequence.scrollTop + sequence.clientHeight >= sequence.scrollHeight - 8;
+  const width = place.left + place.column * Math.max(1, columns.size);
+  const height = place.row * steps.length + 8;
+  const heads = drawSvg('svg', { class: 'heads', width, height: place.head });
+  const body = drawSvg('svg', { width, height });
+  for (const { actor, x } of columns.values()) {
+    heads.append(drawSvg('text', { x, y: 19 }, shortOf(actor.id)));
+    heads.append(drawSvg('text', { x, y: 36, class: 'kind' }, actor.machine ?? ''));
+    body.append(drawSvg('line', { class: 'life', x1: x, x2: x, y1: 0, y2: height }));
+  }
+  for (const [index, step] of steps.entries()) body.append(drawStep(step, index, columns, width));
+  sequence.replaceChildren(heads, body);
+  if (isAtEnd && !chosenStep) sequence.scrollTop = sequence.scrollHeight;
+}
+
+function drawStep(step, index, columns, width) {
+  const [from, to] = [columns.get(step.from)?.x, columns.get(step.to)?.x];
+  const top = index * place.row;
+  const y = top + 24;
+  const label = `${eventWords(step.event)}, ${step.state ?? ''}`;
+  const group = drawSvg('g', {
+    class: 'step',
+    tabindex: 0,
+    role: 'button',
+    'aria-label': label,
+    'aria-pressed': String(step === chosenStep),
+    'data-to': step.to,
+  });
+  const side = to > from ? 1 : -1;
+  group.append(
+    drawSvg('rect', { x: 0, y: top, width, height: place.row }),
+    drawSvg('text', { class: 'time', x: 0, y: y + 4 }, new Date(step.at).toISOString().slice(11, 23)),
+    drawSvg('line', { x1: from, x2: to - 7 * side, y1: y, y2: y }),
+    drawSvg('path', { class: 'head', d: `M ${to} ${y} l ${-9 * side} -4 v 8 z` }),
+    drawSvg('text', { class: 'event', x: (from + to) / 2, y: y - 6 }, eventWords(step.event)),
+    drawSvg('text', { class: 'state', x: to + 6, y: y + 13 }, step.state ? wordsOf(step.state) : ''),
+  );
+  const open = () => choose(step.to, step);
+  group.addEventListener('click', open);
+  group.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' || event.key === ' ') open();
+  });
+  return group;
+}
+
+past.querySelector('button').addEventListener('click', () => choose(chosen));
+connect();

@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { openBrowser, openWindow, type Window } from '../support/browser.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+
+/** `/console/inspector` and `/admin/queues` in a real browser: any complaint of it is a fault. */
+describe('the inspector in a browser', function () {
+  this.timeout(60_000);
+  let browser: Browser | undefined;
+  let kusanya: TestService;
+  let merchant: TestMerchant;
+  let windows: Window[] = [];
+
+  before(async function () {
+    browser = await openBrowser();
+    if (!browser) return this.skip();
+    kusanya = await startTestService();
+    merchant = await kusanya.merchant();
+    await kusanya.endpoint(merchant.id, 'http://127.0.0.1:9999/hook');
+  });
+  afterEach(async () => {
+    const faults = windows.flatMap((each) => each.faults);
+    await Promise.all(windows.map(({ context }) => context.close()));
+    windows = [];
+    expect(faults).deep.equal([]);
+  });
+  after(async () => {
+    await browser?.close();
+    await kusanya?.stop();
+  });
+
+  const open = async (path: string, options: BrowserContextOptions = {}): Promise<Page> => {
+    const window = await openWindow(browser!, kusanya.adminUrl, options);
+    windows.push(window);
+    const { page } = window;
+    await page.goto(`${kusanya.adminUrl}/console/sign-in`);
+    await page.fill('#token', kusanya.operatorToken);
+    await page.click('text="Sign in"');
+    await page.waitForURL((url) => !url.pathname.includes('sign-in'));
+    await page.goto(`${kusanya.adminUrl}${path}`);
+    return page;
+  };
+  const live = (page: Page) => page.locator('#inspector-line', { hasText: /^live$/ }).waitFor();
+  const lit = (page: Page) =>
+    page.locator('[data-chart]:not([hidden]) .leaf.active').getAttribute('data-state');
+  const shot = (page: Page, name: string) =>
+    process.env.SHOTS
+      ? page.screenshot({ path: `${process.env.SHOTS}/inspector-${name}.png`, fullPage: true })
+      : undefined;
+
+  it('draws a payment as it happens: who asked whom, and where it stands on its chart', async () => {
+    const page = await open('/console/inspector');
+    await live(page);
+    const { json } = await merchant.create({ phone: '255700000000' });
+    await page.locator(`#inspector-actors [title="${json.id}"]`).click();
+    await page.locator('#inspector-actors [title^="col_"]', { hasText: 'standing' }).waitFor();
+    expect(await lit(page)).equal('succeeded.standing');
+    const lines = await kusanya.history(json.id);
+    const steps = page.locator(`#inspector-sequence .step[data-to="${json.id}"]`);
+    expect(await steps.count()).equal(lines.length);
+    const heads = await page.locator('#inspector-sequence .heads text:not(.kind)').allTextContents();
+    expect(heads).include.members(['merchant', 'rail']);
+    expect(heads.indexOf('merchant')).lessThan(heads.findIndex((head) => head.startsWith('col_')));
+    expect(await page.locator('#inspector-sequence .step[aria-label^="created"]').count()).greaterThan(1);
+    expect(await page.content()).not.include('255700000000');
+    await shot(page, 'live');
+  });
+
+  it('shows the chart as it was at a step, and comes back to now', async () => {
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    const page = await open(`/console/inspector?actor=${json.id}`);
+    await live(page);
+    await page.waitForURL((url) => url.pathname === '/console/test/inspector');
+    const steps = page.locator(`#inspector-sequence .step[data-to="${json.id}"]`);
+    await steps.nth(1).waitFor();
+    await steps.first().click();
+    expect(await lit(page)).match(/^created\./);
+    expect(await page.locator('#inspector-past').isVisible()).equal(true);
+    await shot(page, 'past');
+    await page.locator('#inspector-past button').click();
+    expect(await lit(page)).equal('succeeded.standing');
+    await page.locator('summary', { hasText: 'What it knows' }).click();
+    expect(await page.locator('#inspector-context').textContent()).include('"completedAt"');
+    await steps.first().focus();
+    await page.keyboard.press('Enter');
+    expect(await lit(page)).match(/^created\./);
+    await page.locator('#inspector-place a').click();
+    await page.waitForURL(`**/console/test/actors/${json.id}`);
+  });
+
+  it('is legible on a telephone, in the dark', async () => {
+    const page = await open('/console/inspector', {
+      viewport: { width: 390, height: 844 },
+      colorScheme: 'dark',
+    });
+    await live(page);
+    await page.locator('#inspector-sequence .step').first().waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).equal(true);
+    await shot(page, 'phone');
+  });
+
+  it('says what there is for readers without scripts, and of an actor that is not there', async () => {
+    const page = await open('/console/test/inspector', { javaScriptEnabled: false });
+    expect(await page.locator('noscript').textContent()).include('the machines and their actors');
+    const answer = await page.goto(
+      `${kusanya.adminUrl}/console/test/inspector?actor=col_01ARZ3NDEKTSV4RRFFQ69G5FAV`,
+    );
+    expect(answer?.status()).equal(404);
+  });
+
+  it('shows the queues, with nothing to press that changes them', async () => {
+    const page = await open('/admin/queues');
+    await page.locator('text=wake').first().waitFor();
+    await page.goto(`${kusanya.adminUrl}/admin/queues/queue/wake`);
+    await page.locator('text=wake').first().waitFor();
+    const words = await page.locator('button').allInnerTexts();
+    expect(
+      words.filter((text) => /promote|retry|clean|delete|obliterate|pause|empty/i.test(text)),
+    ).deep.equal([]);
+    await shot(page, 'queues');
+  });
+});
