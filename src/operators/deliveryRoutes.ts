@@ -1,4 +1,4 @@
-import type { Db, Filter } from 'mongodb';
+import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { type Actors, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
@@ -18,8 +18,10 @@ import {
   type Webhooks,
 } from '../webhooks/webhooks.ts';
 import { standing } from './endpointRoutes.ts';
+import { listActors } from './lists.ts';
 import { auditLine } from './operators.ts';
-import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
+import { ageFields, listedAnswer, madeBounds, pageFields } from './queries.ts';
+import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
 
 /** Deliveries with their attempts and exact bytes; resend one, recover many, try an endpoint. */
 export interface DeliveryAdminDeps {
@@ -72,36 +74,34 @@ function presentAttempt(attempt: AttemptDoc) {
   };
 }
 
-export function listDeliveries({ db }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+const statesOf: Readonly<Record<string, readonly string[]>> = { pending: ['pending', 'waiting'] };
+
+export function listDeliveries({ db, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation('listDeliveries', 'List deliveries, newest first', 200),
     query: Type.Object(
       {
+        mode: Type.Optional(ModeField),
         endpoint: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('we') })),
         event: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('evt') })),
         status: Type.Optional(Type.Enum(['pending', 'held', 'delivered', 'failed', 'canceled'])),
-        limit: Type.Optional(
-          Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
-        ),
-        starting_after: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('dlv') })),
+        ...ageFields,
+        ...pageFields(idPattern('dlv')),
       },
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const limit = query.limit ?? limits.listDefault;
-      const filter: Filter<DeliveryDoc> = {};
-      if (query.endpoint) filter['data.endpointId'] = query.endpoint;
-      if (query.event) filter['data.eventId'] = query.event;
-      if (query.status) filter.state = query.status === 'pending' ? /^(?:pending|waiting)/ : query.status;
-      if (query.starting_after) filter._id = { $lt: query.starting_after };
-      const rows = await db
-        .collection<DeliveryDoc>(deliveriesSpec.name)
-        .find(filter)
-        .sort({ _id: -1 })
-        .limit(limit + 1)
-        .toArray();
-      const data = rows.slice(0, limit).map(presentDelivery);
-      return { status: 200, body: { object: 'list', data, has_more: rows.length > limit } };
+      const { endpoint, event, status } = query;
+      const filter = {
+        mode: query.mode as 'live' | 'test' | undefined,
+        endpointId: endpoint,
+        eventId: event,
+        states: status && (statesOf[status] ?? [status]),
+        ...madeBounds(query, clock.now()),
+      };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const listed = await listActors<DeliveryDoc>(db, deliveriesSpec.name, filter, page);
+      return { status: 200, body: listedAnswer(listed, presentDelivery) };
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { Db, Document } from 'mongodb';
+import type { Collection, Db, Document } from 'mongodb';
 import { type ActorDoc, actorsByState } from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
@@ -28,7 +28,7 @@ export interface ListFilter {
   madeBeforeMs?: number | undefined;
   /** `255XXXXXXXXX`. */
   msisdn?: string | undefined;
-  /** Exact; goes over an index together with a merchant only. */
+  /** Exact. Without a merchant at most the first so many are found. */
   reference?: string | undefined;
   failureCode?: string | undefined;
   endpointId?: string | undefined;
@@ -46,10 +46,12 @@ export interface Listed<Row> {
 }
 
 /** What goes over an index, in its order, and what is left to look for. */
-interface Plan {
+export interface Plan {
   match: Document;
   hint: Document;
   rest: Document;
+  /** The index does not give the order: what there is of it, up to a bound, is sorted. */
+  isUnsorted?: boolean;
 }
 
 /** How many documents a page looks at for what no index holds. */
@@ -62,45 +64,54 @@ const idPrefixes: Readonly<Record<string, IdPrefix>> = {
   replays: 'rpl',
 };
 
+export interface Page {
+  limit: number;
+  startingAfter?: string | undefined;
+}
+
 /** A page of the actors of one machine, whose MongoDB collection is `plural`. */
 export async function listActors<Row extends ActorDoc = ActorDoc>(
   db: Db,
   plural: string,
   filter: ListFilter,
-  page: { limit: number; startingAfter?: string | undefined },
+  page: Page,
 ): Promise<Listed<Row>> {
   if (filter.overdueAt !== undefined || filter.quarantined) return listRare(db, plural, filter, page);
-  const { match, hint, rest } = await planOf(db, plural, filter);
-  const ids = idRange(plural, filter, page.startingAfter);
-  const narrowed = ids ? { ...match, _id: ids } : match;
+  const plan = await planOf(db, plural, filter);
+  const ids = idRange(idPrefixes[plural], filter, page.startingAfter);
+  return readPage(
+    db.collection(plural),
+    ids ? { ...plan, match: { ...plan.match, _id: ids } } : plan,
+    page.limit,
+  );
+}
+
+/** A page along an index. What is left to look for is looked for in a stretch of it. */
+export async function readPage<Row extends { _id: string }>(
+  stored: Collection,
+  { match, hint, rest, isUnsorted }: Plan,
+  limit: number,
+): Promise<Listed<Row>> {
   const isWhole = Object.keys(rest).length === 0;
-  const stored = db.collection(plural);
-  const rows = await stored
-    .aggregate<Row>(
-      [
-        { $match: narrowed },
-        { $sort: { _id: -1 } },
-        ...(isWhole ? [] : [{ $limit: lookedMax }, { $match: rest }]),
-        { $limit: page.limit + 1 },
-      ],
-      { hint },
-    )
-    .toArray();
-  if (rows.length > page.limit) return { ...pageOf(rows, page.limit) };
-  if (isWhole) return { rows, hasMore: false, next: null };
-  const [last] = await stored
-    .aggregate<{ _id: string }>(
-      [
-        { $match: narrowed },
-        { $sort: { _id: -1 } },
-        { $skip: lookedMax - 1 },
-        { $limit: 1 },
-        { $project: { _id: 1 } },
-      ],
-      { hint },
-    )
-    .toArray();
-  return { rows, hasMore: last !== undefined, next: last?._id ?? null };
+  const stretch = { $limit: lookedMax };
+  const found = [
+    { $match: match },
+    ...(isUnsorted ? [stretch] : []),
+    { $sort: { _id: -1 } },
+    ...(isWhole ? [] : [stretch, { $match: rest }]),
+    { $limit: limit + 1 },
+  ];
+  const rows = await stored.aggregate<Row>(found, { hint }).toArray();
+  if (isWhole || rows.length > limit) return pageOf(rows, limit);
+  const last = [
+    { $match: match },
+    { $sort: { _id: -1 } },
+    { $skip: lookedMax - 1 },
+    { $limit: 1 },
+    { $project: { _id: 1 } },
+  ];
+  const [end] = isUnsorted ? [] : await stored.aggregate<{ _id: string }>(last, { hint }).toArray();
+  return { rows, hasMore: end !== undefined, next: end?._id ?? null };
 }
 
 /** Overdue and quarantined actors are few; of very many, those that have waited longest are listed. */
@@ -108,13 +119,13 @@ async function listRare<Row extends ActorDoc>(
   db: Db,
   plural: string,
   filter: ListFilter,
-  page: { limit: number; startingAfter?: string | undefined },
+  page: Page,
 ): Promise<Listed<Row>> {
   const { overdueAt, quarantined } = filter;
   const due = overdueAt === undefined ? {} : { dueAt: { $lt: new Date(overdueAt - lateMs), $type: 'date' } };
   const apart = quarantined ? { 'quarantined.at': { $type: 'date' } } : {};
   const by = quarantined ? { 'quarantined.at': 1 } : { dueAt: 1 };
-  const ids = idRange(plural, filter, page.startingAfter);
+  const ids = idRange(idPrefixes[plural], filter, page.startingAfter);
   const stages = [
     { $match: { ...(quarantined ? apart : due) } },
     { $sort: by },
@@ -132,21 +143,18 @@ function pageOf<Row extends { _id: string }>(found: readonly Row[], limit: numbe
   return { rows, hasMore, next: hasMore ? rows.at(-1)!._id : null };
 }
 
-function idRange(
-  plural: string,
-  filter: ListFilter,
+/** Bounds on ids, from times and from where the last page ended. */
+export function idRange(
+  prefix: IdPrefix | undefined,
+  { madeFromMs, madeBeforeMs }: Pick<ListFilter, 'madeFromMs' | 'madeBeforeMs'>,
   startingAfter: string | undefined,
 ): Document | undefined {
-  const prefix = idPrefixes[plural];
-  const before =
-    filter.madeBeforeMs === undefined ? undefined : idFloor(prefix!, Math.max(0, filter.madeBeforeMs));
-  const below = [startingAfter, before].filter((bound) => bound !== undefined).sort();
-  const from = filter.madeFromMs === undefined ? undefined : idFloor(prefix!, Math.max(0, filter.madeFromMs));
-  if (below.length === 0 && from === undefined) return undefined;
-  return {
-    ...(below[0] === undefined ? {} : { $lt: below[0] }),
-    ...(from === undefined ? {} : { $gte: from }),
-  };
+  const floor = (ms: number | undefined) =>
+    ms === undefined || !prefix ? undefined : idFloor(prefix, Math.max(0, ms));
+  const [below] = [startingAfter, floor(madeBeforeMs)].filter((bound) => bound !== undefined).sort();
+  const from = floor(madeFromMs);
+  if (below === undefined && from === undefined) return undefined;
+  return { ...(below === undefined ? {} : { $lt: below }), ...(from === undefined ? {} : { $gte: from }) };
 }
 
 /** Conditions on a document, whichever of them an index covers. */
@@ -182,8 +190,10 @@ async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan>
         Object.entries(filter).filter(([name]) => !fields.includes(name as keyof ListFilter)),
       ),
     );
-  if (eventId)
-    return { match: { 'data.eventId': { $eq: eventId } }, hint: { 'data.eventId': 1 }, rest: without() };
+  if (eventId) {
+    const match = { 'data.eventId': { $eq: eventId } };
+    return { match, hint: { 'data.eventId': 1 }, rest: without(), isUnsorted: true };
+  }
   if (msisdn) {
     const match = { 'data.msisdn': { $eq: msisdn } };
     return { match, hint: { 'data.msisdn': 1, _id: -1 }, rest: without('msisdn') };
@@ -197,10 +207,13 @@ async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan>
     return { match, hint, rest: without('endpointId', 'states') };
   }
   const isCollection = plural === collectionsSpec.name;
-  if (merchantId && reference !== undefined && isCollection) {
-    const match = { 'data.reference': { $eq: reference }, merchantId: { $eq: merchantId }, ...modes };
+  if (reference !== undefined) {
     const hint = { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 };
-    return { match, hint, rest: without('merchantId', 'mode', 'reference') };
+    const match = { 'data.reference': { $eq: reference } };
+    // Many merchants may use one: they are not in the order of time.
+    if (!merchantId) return { match, hint, rest: without('reference'), isUnsorted: true };
+    const ofOne = { ...match, merchantId: { $eq: merchantId }, ...modes };
+    return { match: ofOne, hint, rest: without('merchantId', 'mode', 'reference') };
   }
   if (merchantId && plural !== deliveriesSpec.name) {
     const match = { merchantId: { $eq: merchantId }, ...modes };
@@ -229,7 +242,8 @@ function isOuter({ states }: ListFilter): boolean {
   return states?.every((each) => !each.includes('.')) ?? false;
 }
 
-function statusesOf({ states }: ListFilter): string[] | undefined {
+function statusesOf({ states, failureCode }: ListFilter): string[] | undefined {
+  if (failureCode && !states) return ['failed'];
   return states && [...new Set(states.map((each) => each.split('.', 1)[0]!))];
 }
 

@@ -23,7 +23,7 @@ export interface AuditDoc extends Doc {
 
 export const auditSpec: CollectionSpec = {
   name: 'audit',
-  indexes: [{ key: { target: 1, _id: -1 } }, { key: { merchantId: 1, _id: -1 } }],
+  indexes: ['target', 'merchantId', 'action', 'by'].map((field) => ({ key: { [field]: 1, _id: -1 } })),
 };
 
 /** The append-only line of a change. Secrets never go into `before` or `after`. */

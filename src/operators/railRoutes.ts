@@ -1,8 +1,9 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
-import { collectionsSpec } from '../collections/collections.ts';
+import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {
   type BreakerDoc,
@@ -14,8 +15,11 @@ import {
   railOperations,
   readAnswers,
 } from '../rails/rails.ts';
-import type { OperatorReader } from './reader.ts';
-import { found, idParam, operation } from './routes.ts';
+import { listActors } from './lists.ts';
+import { lateStates, reviewStates } from './needs.ts';
+import { presentRow } from './paymentRoutes.ts';
+import { listedAnswer, pageFields } from './queries.ts';
+import { found, idParam, ModeField, operation } from './routes.ts';
 
 /** The live rail's health, what it answered, and the payments that wait for a person. */
 export interface RailAdminDeps {
@@ -23,7 +27,6 @@ export interface RailAdminDeps {
   actors: Actors;
   rails: Rails;
   callbacks: Callbacks;
-  reader: OperatorReader;
 }
 
 /** More answers than a payment gathers in a day; the rest is in the database. */
@@ -93,7 +96,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint
   });
 }
 
-export function listReviews({ reader }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function listReviews({ db }: RailAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'listReviews',
@@ -102,30 +105,16 @@ export function listReviews({ reader }: RailAdminDeps): Endpoint<OperatorPrincip
       'Under review, late, or being returned. `operator.asked` and `operator.resolved` are sent to the actor.',
     ),
     query: Type.Object(
-      { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.listMax, default: 20 })) },
+      { mode: Type.Optional(ModeField), ...pageFields(idPattern('col')) },
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const limit = query.limit ?? limits.listDefault;
-      const waiting = [
-        'created.underReview.polling',
-        'created.underReview.resting',
-        ...['failed', 'expired'].flatMap((status) =>
-          ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
-        ),
-      ];
-      const docs = await reader.actors(collectionsSpec.name, { state: { $in: waiting } }, limit + 1);
-      const data = docs.slice(0, limit).map((doc) => ({
-        id: doc._id,
-        object: 'review',
-        state: doc.state,
-        merchant_id: doc.merchantId,
-        mode: doc.mode,
-        amount: Number(doc.data.amountTzs),
-        reference: doc.data.reference,
-        updated_at: doc.updatedAt.toISOString(),
-      }));
-      return { status: 200, body: { object: 'list', data, has_more: docs.length > limit } };
+      const mode = query.mode as 'live' | 'test' | undefined;
+      const filter = { mode, states: [...reviewStates, ...lateStates] };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const listed = await listActors<CollectionDoc>(db, collectionsSpec.name, filter, page);
+      const body = listedAnswer(listed, (doc) => ({ ...presentRow(doc), object: 'review' }));
+      return { status: 200, body };
     },
   });
 }

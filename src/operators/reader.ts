@@ -1,7 +1,6 @@
 import type { Db } from 'mongodb';
-import type { ActorDoc, StepLine } from '../actors/actors.ts';
+import type { StepLine } from '../actors/actors.ts';
 import { type EndpointDoc, endpointsSpec } from '../webhooks/webhooks.ts';
-import { type AuditDoc, auditSpec } from './operators.ts';
 
 /** What operators look at. Reads only; every page is an indexed query. */
 export class OperatorReader {
@@ -26,19 +25,6 @@ export class OperatorReader {
       .collection<StepLine>('steps')
       .find({ _id: { $gt: bound, $lt: `${actor}0` } })
       .sort({ _id: 1 })
-      .limit(limit)
-      .toArray();
-  }
-
-  actors(plural: string, filter: Record<string, unknown>, limit: number): Promise<ActorDoc[]> {
-    return this.#db.collection<ActorDoc>(plural).find(filter).sort({ _id: -1 }).limit(limit).toArray();
-  }
-
-  audit(filter: Record<string, unknown>, limit: number): Promise<AuditDoc[]> {
-    return this.#db
-      .collection<AuditDoc>(auditSpec.name)
-      .find(filter)
-      .sort({ _id: -1 })
       .limit(limit)
       .toArray();
   }

@@ -1,0 +1,88 @@
+import type { Db, Document } from 'mongodb';
+import { Type } from 'typebox';
+import { isoTime } from '../clock.ts';
+import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { idRange, type Plan, readPage } from './lists.ts';
+import { type AuditDoc, auditSpec } from './operators.ts';
+import { listedAnswer, pageFields } from './queries.ts';
+import { operation } from './routes.ts';
+
+/** What people changed: read only. Lines are written in the commit of what they describe, and never again. */
+export interface AuditAdminDeps {
+  db: Db;
+}
+
+const Time = Type.Optional(Type.String({ format: 'date-time', maxLength: 40 }));
+
+function presentLine(line: AuditDoc) {
+  return {
+    id: line._id,
+    object: 'audit_line',
+    at: isoTime(line.at.getTime()),
+    by: line.by,
+    action: line.action,
+    target: line.target,
+    merchant_id: line.merchantId ?? null,
+    reason: line.reason,
+    request_id: line.requestId,
+    before: line.before ?? null,
+    after: line.after ?? null,
+  };
+}
+
+/** In this order: what is asked for by the first goes over its index. */
+const indexed = ['target', 'merchantId', 'by', 'action'] as const;
+
+function planOf(asked: Document): Plan {
+  const field = indexed.find((each) => each in asked);
+  if (!field) return { match: {}, hint: { _id: 1 }, rest: {} };
+  const { [field]: value, ...rest } = asked;
+  return { match: { [field]: value }, hint: { [field]: 1, _id: -1 }, rest };
+}
+
+export function listAudit({ db }: AuditAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'listAudit',
+      'What people changed, newest first',
+      200,
+      'Who, when, what, why, before and after. `from` is inclusive, `to` exclusive. Go on with `starting_after` set to `next`.',
+    ),
+    query: Type.Object(
+      {
+        target: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+        by: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        action: Type.Optional(Type.String({ maxLength: 64, pattern: '^[A-Za-z_.]+$' })),
+        from: Time,
+        to: Time,
+        ...pageFields(idPattern('aud')),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const { target, merchant, by, action, from, to } = query;
+      const asked = {
+        ...(target === undefined ? {} : { target: { $eq: target } }),
+        ...(merchant === undefined ? {} : { merchantId: { $eq: merchant } }),
+        ...(by === undefined ? {} : { by: { $eq: by } }),
+        ...(action === undefined ? {} : { action: { $eq: action } }),
+      };
+      const made = {
+        madeFromMs: from === undefined ? undefined : Date.parse(from),
+        madeBeforeMs: to === undefined ? undefined : Date.parse(to),
+      };
+      const plan = planOf(asked);
+      const ids = idRange('aud', made, query.starting_after);
+      const within = ids ? { ...plan, match: { ...plan.match, _id: ids } } : plan;
+      const listed = await readPage<AuditDoc>(
+        db.collection(auditSpec.name),
+        within,
+        query.limit ?? limits.listDefault,
+      );
+      return { status: 200, body: listedAnswer(listed, presentLine) };
+    },
+  });
+}

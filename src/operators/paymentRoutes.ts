@@ -1,0 +1,98 @@
+import type { Db } from 'mongodb';
+import { Type } from 'typebox';
+import { type Clock, isoTime } from '../clock.ts';
+import { type CollectionDoc, collectionsSpec, failureCodes, parsePhone } from '../collections/collections.ts';
+import { type Endpoint, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { maskPhone } from '../log.ts';
+import { listActors } from './lists.ts';
+import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';
+import { ModeField, operation } from './routes.ts';
+
+/** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
+export interface PaymentAdminDeps {
+  db: Db;
+  clock: Clock;
+}
+
+/** A collection in a list. The phone is masked. */
+export function presentRow(doc: CollectionDoc) {
+  const { data, snapshot, dueAt, quarantined } = doc;
+  const { context } = snapshot;
+  return {
+    id: doc._id,
+    object: 'collection',
+    merchant_id: doc.merchantId,
+    mode: doc.mode,
+    status: doc.status,
+    state: doc.state,
+    amount: Number(data.amountTzs),
+    fee: Number(data.feeTzs),
+    currency: data.currency,
+    phone: maskPhone(data.msisdn),
+    reference: data.reference,
+    failure_code: doc.status === 'failed' ? (context.failureCode ?? null) : null,
+    provider_reference: context.receipt ?? null,
+    late: context.late === true,
+    due_at: dueAt ? isoTime(dueAt.getTime()) : null,
+    is_quarantined: quarantined !== undefined,
+    created_at: isoTime(data.createdAt.getTime()),
+    completed_at: typeof context.completedAt === 'number' ? isoTime(context.completedAt) : null,
+    updated_at: isoTime(doc.updatedAt.getTime()),
+  };
+}
+
+/** `255XXXXXXXXX` of whatever way a number is written; a bare one without its 0 counts too. */
+export function msisdnOf(sent: string): string | undefined {
+  const compact = sent.replace(/[ -]/g, '');
+  const parsed = parsePhone(/^[67]\d{8}$/.test(compact) ? `0${compact}` : sent);
+  return 'fault' in parsed ? undefined : parsed.msisdn;
+}
+
+export function listPayments({ db, clock }: PaymentAdminDeps): Endpoint<OperatorPrincipal> {
+  return forOperators({
+    operation: operation(
+      'listPayments',
+      'Collections of all merchants, newest first',
+      200,
+      '`state` takes public statuses and names of states. Phones are masked. Where filters are put together that no ' +
+        'index holds, a page looks at 10,000 collections at most and may hold fewer than `limit`: go on with ' +
+        '`starting_after` set to `next` while `has_more`.',
+    ),
+    query: Type.Object(
+      {
+        mode: Type.Optional(ModeField),
+        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+        state: StateFilter,
+        phone: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
+        reference: Type.Optional(Type.String({ minLength: 1, maxLength: limits.referenceMaxChars })),
+        failure_code: Type.Optional(Type.Enum([...failureCodes])),
+        ...ageFields,
+        ...pageFields(idPattern('col')),
+      },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const msisdn = query.phone === undefined ? undefined : msisdnOf(query.phone);
+      if (query.phone !== undefined && msisdn === undefined) throw noPhone();
+      const filter = {
+        mode: query.mode as 'live' | 'test' | undefined,
+        merchantId: query.merchant,
+        states: query.state?.split(','),
+        msisdn,
+        reference: query.reference,
+        failureCode: query.failure_code,
+        ...madeBounds(query, clock.now()),
+      };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const listed = await listActors<CollectionDoc>(db, collectionsSpec.name, filter, page);
+      return { status: 200, body: listedAnswer(listed, presentRow) };
+    },
+  });
+}
+
+function noPhone() {
+  const message = 'phone is not a Tanzanian mobile number.';
+  return faulty([{ param: 'phone', code: 'parameter_invalid', message }]);
+}

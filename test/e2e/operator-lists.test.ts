@@ -1,0 +1,391 @@
+import { expect } from 'chai';
+import { newId } from '../../src/ids.ts';
+import { insertAll, type Planted, plantCollections, plantDeliveries } from '../support/many.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/**
+ * operators.md "Admin API": lists over many documents. What MongoDB did for each answer is read from its profiler:
+ * an index gives the order, and hardly more is read than is answered.
+ */
+describe('operators’ lists', () => {
+  let test: TestService;
+  let merchants: string[];
+  let endpoints: string[];
+  let collections: Planted[];
+  let deliveries: Planted[];
+  const many = 20_000;
+  const day = 86_400;
+
+  before(async function () {
+    this.timeout(120_000);
+    // No worker: nothing but these requests reads.
+    test = await startTestService({ ROLE: 'api' });
+    const { db } = test.service.wired;
+    merchants = Array.from({ length: 11 }, (_, n) => newId('mer', 1_700_000_000_000 + n));
+    endpoints = Array.from({ length: 7 }, (_, n) => newId('we', 1_700_000_000_000 + n));
+    collections = await plantCollections(db, many, merchants);
+    deliveries = await plantDeliveries(db, many, endpoints);
+    await insertAll(db, 'audit', auditLines());
+    await insertAll(db, 'settlements', settlements());
+    await db.command({ profile: 2 });
+  });
+
+  after(async () => {
+    await test.service.wired.db.command({ profile: 0 });
+    await test.stop();
+  });
+
+  const auditLines = () =>
+    Array.from({ length: many / 4 }, (_, n) => ({
+      _id: newId('aud', 1_700_000_000_000 + n * 60_000),
+      at: new Date(1_700_000_000_000 + n * 60_000),
+      by: n % 900 === 7 ? 'Neema' : 'admin',
+      action: n % 800 === 9 ? 'key.revoked' : 'merchant.updated',
+      target: n % 700 === 5 ? 'col_1' : `mer_${n}`,
+      merchantId: merchants[n % 11],
+      reason: 'planted',
+      requestId: `req_${n}`,
+    }));
+  const settlements = () =>
+    Array.from({ length: many / 4 }, (_, n) => {
+      const date = new Date(1_500_000_000_000 + Math.floor(n / 11) * day * 1_000).toISOString().slice(0, 10);
+      const mode = n % 97 === 0 ? 'live' : 'test';
+      const merchantId = merchants[n % 11]!;
+      const state = n % 450 === 3 ? 'held' : n % 1_200 === 5 ? 'due' : 'settled';
+      const context = { dueAtMs: Date.parse(date), settledTzs: 1, parts: { 1: 1 }, settledAt: null };
+      return {
+        ...{ _id: `stl.${mode}.${merchantId}.${date}`, mode, merchantId, state, machineVersion: 1, seq: 1 },
+        ...{ timers: [], calls: [], dueAt: null, updatedAt: new Date(), data: { date, currency: 'TZS' } },
+        snapshot: { value: state, context },
+      };
+    });
+
+  interface Work {
+    op: string;
+    ns: string;
+    planSummary?: string;
+    docsExamined?: number;
+    hasSortStage?: boolean;
+    nreturned?: number;
+    command: Record<string, unknown>;
+  }
+
+  /** An answer, and all that MongoDB was asked for it. */
+  const watched = async (path: string) => {
+    const { db } = test.service.wired;
+    const since = new Date();
+    const { status, text, json } = await test.call('GET', `/admin${path}`);
+    expect(status, `${path} ${text}`).to.equal(200);
+    const work = await db
+      .collection<Work & { _id: never }>('system.profile')
+      .find({
+        ts: { $gte: since },
+        op: { $in: ['query', 'command', 'getmore'] },
+        planSummary: { $exists: true },
+      })
+      .toArray();
+    return {
+      json,
+      work: work.filter(({ ns }) => !/system|leases$|ledger_audits$|console_sessions$|operators$/.test(ns)),
+    };
+  };
+
+  /** At most so many documents are read beyond those that are answered. */
+  const frugal = (
+    path: string,
+    work: Work[],
+    { answered, beyond, maySort }: { answered: number; beyond: number; maySort?: boolean },
+  ) => {
+    expect(work, path).to.not.be.empty;
+    for (const each of work) {
+      const what = `${path} ${each.ns} ${each.planSummary} ${JSON.stringify(each.command).slice(0, 400)}`;
+      expect(each.planSummary, what).to.not.match(/COLLSCAN/);
+      if (!maySort) expect(each.hasSortStage ?? false, what).to.equal(false);
+    }
+    const read = work.reduce((sum, { docsExamined }) => sum + (docsExamined ?? 0), 0);
+    expect(read, `${path}: documents read`).to.be.at.most(answered + beyond);
+  };
+
+  const newest = (all: readonly Planted[], is: (one: Planted) => boolean, limit = 20) =>
+    all
+      .filter(is)
+      .map(({ _id }) => _id)
+      .reverse()
+      .slice(0, limit);
+
+  const agoMs = (seconds: number) => Date.now() - seconds * 1_000;
+
+  type Case = [query: string, is: (one: Planted) => boolean];
+  const byState = (start: string) => (one: Planted) => one.state.startsWith(start);
+
+  const collectionCases = (): Case[] => [
+    ['', () => true],
+    ['mode=live', ({ mode }) => mode === 'live'],
+    ['mode=test', ({ mode }) => mode === 'test'],
+    ['state=created', byState('created')],
+    ['state=failed', byState('failed')],
+    ['state=created.underReview', byState('created')],
+    ['state=failed.latePaid,expired.latePaid.held', byState('expired.latePaid')],
+    [
+      'mode=live&state=failed,expired',
+      ({ mode, state }) => mode === 'live' && /^(failed|expired)/.test(state),
+    ],
+    [`merchant=${merchants[0]}`, ({ merchantId }) => merchantId === merchants[0]],
+    [
+      `merchant=${merchants[3]}&state=expired`,
+      ({ merchantId, state }) => merchantId === merchants[3] && state.startsWith('expired'),
+    ],
+    [
+      `merchant=${merchants[3]}&mode=live`,
+      ({ merchantId, mode }) => merchantId === merchants[3] && mode === 'live',
+    ],
+    ['phone=0700000077', ({ msisdn }) => msisdn === '255700000077'],
+    ['phone=255700000077&mode=test', ({ msisdn, mode }) => msisdn === '255700000077' && mode === 'test'],
+    [
+      `merchant=${merchants[2]}&reference=order-31`,
+      ({ merchantId, reference }) => merchantId === merchants[2] && reference === 'order-31',
+    ],
+    ['failure_code=payer_blocked', ({ failureCode }) => failureCode === 'payer_blocked'],
+    [
+      'failure_code=payer_blocked&mode=test',
+      ({ failureCode, mode }) => failureCode === 'payer_blocked' && mode === 'test',
+    ],
+    [`older_than=${10 * day}`, ({ at }) => at < agoMs(10 * day)],
+    [`mode=live&older_than=${10 * day}`, ({ at, mode }) => mode === 'live' && at < agoMs(10 * day)],
+    ['newer_than=600', ({ at }) => at >= agoMs(600)],
+    [
+      `state=created&older_than=${3 * day}`,
+      ({ state, at }) => state.startsWith('created') && at < agoMs(3 * day),
+    ],
+  ];
+
+  it('of collections: every filter over an index, newest first', async () => {
+    for (const [query, is] of collectionCases()) {
+      const { json, work } = await watched(`/collections?${query}`);
+      expect(
+        json.data.map(({ id }: { id: string }) => id),
+        query,
+      ).to.deep.equal(newest(collections, is));
+      frugal(query, work, { answered: json.data.length, beyond: 30 });
+    }
+  });
+
+  it('a page goes on where the last one ended, as far in as one likes', async () => {
+    const wanted = newest(collections, ({ mode }) => mode === 'live', many);
+    const found: string[] = [];
+    for (let next = ''; ; ) {
+      const after = next ? `&starting_after=${next}` : '';
+      const { json, work } = await watched(`/collections?mode=live&limit=40${after}`);
+      frugal(`page ${found.length}`, work, { answered: json.data.length, beyond: 30 });
+      found.push(...json.data.map(({ id }: { id: string }) => id));
+      expect(json.has_more).to.equal(json.next !== null);
+      if (!json.has_more) break;
+      next = json.next;
+    }
+    expect(found).to.deep.equal(wanted);
+  });
+
+  it('filters that no index holds together look at a bounded stretch, and say where to go on', async () => {
+    const query = `/collections?merchant=${merchants[0]}&failure_code=payer_blocked`;
+    const { json, work } = await watched(query);
+    expect([json.data, json.has_more]).to.deep.equal([[], false]);
+    frugal(query, work, { answered: 0, beyond: 50 });
+    // Deliveries have no index by merchant: what is looked at is a stretch, and the page says where it ended.
+    const none = `/machines/delivery/actors?merchant=${merchants[0]}`;
+    const ends: (string | null)[] = [];
+    for (let after = ''; ; ) {
+      const page = await watched(`${none}${after}`);
+      expect(page.json.data).to.deep.equal([]);
+      const read = page.work.reduce((sum, { docsExamined }) => sum + (docsExamined ?? 0), 0);
+      expect(read).to.be.at.most(10_000);
+      ends.push(page.json.next);
+      if (!page.json.has_more) break;
+      after = `&starting_after=${page.json.next}`;
+    }
+    expect(ends).to.deep.equal([deliveries[10_000]!._id, deliveries[0]!._id, null]);
+  });
+
+  it('a reference is found whosever it is', async () => {
+    const { json, work } = await watched('/collections?reference=order-31&limit=10');
+    const ids = json.data.map(({ id }: { id: string }) => id);
+    expect(ids).to.deep.equal(newest(collections, ({ reference }) => reference === 'order-31', 10));
+    frugal('reference', work, { answered: 0, beyond: many / 700 + 1, maySort: true });
+  });
+
+  it('of deliveries: by endpoint, event, status, mode and age', async () => {
+    const [endpoint] = endpoints;
+    const cases: Case[] = [
+      ['', () => true],
+      [`endpoint=${endpoint}`, ({ msisdn }) => msisdn === endpoint],
+      [
+        `endpoint=${endpoint}&status=failed`,
+        ({ msisdn, state }) => msisdn === endpoint && state === 'failed',
+      ],
+      ['status=failed', ({ state }) => state === 'failed'],
+      ['status=pending', ({ state }) => state === 'waiting'],
+      ['mode=live', ({ mode }) => mode === 'live'],
+      ['mode=live&status=failed', ({ mode, state }) => mode === 'live' && state === 'failed'],
+      [
+        `mode=test&status=failed&newer_than=${7 * day}`,
+        ({ at, state, mode }) => at >= agoMs(7 * day) && state === 'failed' && mode === 'test',
+      ],
+    ];
+    for (const [query, is] of cases) {
+      const { json, work } = await watched(`/deliveries?${query}`);
+      expect(
+        json.data.map(({ id }: { id: string }) => id),
+        query,
+      ).to.deep.equal(newest(deliveries, is));
+      frugal(query, work, { answered: json.data.length, beyond: 30 });
+    }
+    const event = deliveries[100]!.reference;
+    const { json, work } = await watched(`/deliveries?event=${event}`);
+    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal(
+      newest(deliveries, ({ reference }) => reference === event),
+    );
+    frugal('event', work, { answered: json.data.length, beyond: 5, maySort: true });
+  });
+
+  it('of actors: by machine, state, merchant and mode; overdue and quarantined ones', async () => {
+    const cases: Case[] = [
+      ['', () => true],
+      ['mode=live', ({ mode }) => mode === 'live'],
+      ['state=expired', byState('expired')],
+      [`merchant=${merchants[0]}`, ({ merchantId }) => merchantId === merchants[0]],
+      ['overdue=true', ({ isOverdue }) => isOverdue],
+      ['quarantined=true', ({ isQuarantined }) => isQuarantined],
+      ['quarantined=true&mode=live', ({ isQuarantined, mode }) => isQuarantined && mode === 'live'],
+      ['overdue=true&state=succeeded', ({ isOverdue, state }) => isOverdue && state.startsWith('succeeded')],
+    ];
+    for (const [query, is] of cases) {
+      const { json, work } = await watched(`/machines/collection/actors?${query}`);
+      expect(
+        json.data.map(({ id }: { id: string }) => id),
+        query,
+      ).to.deep.equal(newest(collections, is));
+      // The rare ones are put in order after they were found, a thousand at most.
+      frugal(query, work, {
+        answered: json.data.length,
+        beyond: 30,
+        maySort: /overdue|quarantined/.test(query),
+      });
+    }
+  });
+
+  it('of reviews', async () => {
+    const { json, work } = await watched('/reviews');
+    const waits = ({ state }: Planted) => /underReview|latePaid/.test(state);
+    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal(newest(collections, waits));
+    frugal('reviews', work, { answered: json.data.length, beyond: 30 });
+  });
+
+  it('of the audit: by target, merchant, person, action and time', async () => {
+    const lines = auditLines();
+    const ms = (n: number) => 1_700_000_000_000 + n * 60_000;
+    const [from, to] = [new Date(ms(1_000)).toISOString(), new Date(ms(1_200)).toISOString()];
+    type Line = (typeof lines)[number];
+    const cases: [string, (line: Line) => boolean][] = [
+      ['', () => true],
+      ['target=col_1', ({ target }) => target === 'col_1'],
+      [`merchant=${merchants[4]}`, ({ merchantId }) => merchantId === merchants[4]],
+      ['by=Neema', ({ by }) => by === 'Neema'],
+      ['action=key.revoked', ({ action }) => action === 'key.revoked'],
+      [`from=${from}&to=${to}`, ({ at }) => at >= new Date(from) && at < new Date(to)],
+      [`by=Neema&to=${to}`, ({ by, at }) => by === 'Neema' && at < new Date(to)],
+    ];
+    for (const [query, is] of cases) {
+      const { json, work } = await watched(`/audit?${query}`);
+      const wanted = lines
+        .filter(is)
+        .reverse()
+        .slice(0, 20)
+        .map(({ requestId }) => requestId);
+      expect(
+        json.data.map((line: { request_id: string }) => line.request_id),
+        query,
+      ).to.deep.equal(wanted);
+      frugal(query, work, { answered: json.data.length, beyond: 5 });
+    }
+    const { json: first } = await watched('/audit?by=admin&limit=3');
+    const { json: second } = await watched(`/audit?by=admin&limit=3&starting_after=${first.next}`);
+    expect(second.data[0].id < first.data[2].id).to.equal(true);
+  });
+
+  it('of settlements: by state, mode, merchant and date', async () => {
+    const all = settlements().sort((a, b) =>
+      a.data.date === b.data.date ? (a._id < b._id ? 1 : -1) : a.data.date < b.data.date ? 1 : -1,
+    );
+    type One = (typeof all)[number];
+    const cases: [string, (one: One) => boolean][] = [
+      ['', () => true],
+      ['state=held', ({ state }) => state === 'held'],
+      ['mode=live', ({ mode }) => mode === 'live'],
+      ['mode=test&state=due', ({ mode, state }) => mode === 'test' && state === 'due'],
+      [
+        'mode=test&state=due&due_by=2018-01-01',
+        ({ mode, state, data }) => mode === 'test' && state === 'due' && data.date <= '2018-01-01',
+      ],
+      [`merchant=${merchants[5]}`, ({ merchantId }) => merchantId === merchants[5]],
+      ['date=2018-01-01', ({ data }) => data.date === '2018-01-01'],
+    ];
+    for (const [query, is] of cases) {
+      const { json, work } = await watched(`/settlements?${query}`);
+      expect(
+        json.data.map(({ id }: { id: string }) => id),
+        query,
+      ).to.deep.equal(
+        all
+          .filter(is)
+          .slice(0, 20)
+          .map(({ _id }) => _id),
+      );
+      frugal(query, work, { answered: json.data.length, beyond: 30 });
+    }
+  });
+
+  it('search finds by the beginning of an id, a phone and a reference', async () => {
+    const [, , third] = collections;
+    const search = async (q: string) => {
+      const { json, work } = await watched(`/search?q=${encodeURIComponent(q)}`);
+      frugal(q, work, { answered: json.data.length, beyond: 60, maySort: true });
+      return json.data.map(({ id, matched, link }: Record<string, string>) => ({ id, matched, link }));
+    };
+    const link = `/admin/actors/${third!._id}`;
+    expect(await search(third!._id)).to.deep.equal([{ id: third!._id, matched: 'id', link }]);
+    const beginning = third!._id.slice(0, 13);
+    const alike = newest(collections, ({ _id }) => _id.startsWith(beginning));
+    expect((await search(beginning)).map(({ id }: { id: string }) => id)).to.deep.equal(alike);
+    expect(await search(third!.msisdn)).to.deep.include({ id: third!._id, matched: 'phone', link });
+    const byReference = await search('order-31');
+    expect(byReference.every(({ matched }: { matched: string }) => matched === 'reference')).to.equal(true);
+    expect(byReference.map(({ id }: { id: string }) => id)).to.deep.equal(
+      newest(collections, ({ reference }) => reference === 'order-31'),
+    );
+    expect(await search('nothing is called so')).to.deep.equal([]);
+    const { text } = await test.call('GET', `/admin/search?q=${third!.msisdn}`);
+    expect(text).to.not.include(`"${third!.msisdn}"`);
+  });
+
+  it('the overview and the machines count over indexes, and no further than a thousand', async () => {
+    for (const path of ['/overview?mode=test', '/overview?mode=live', '/machines', '/machines/collection']) {
+      const { json, work } = await watched(path);
+      for (const each of work) {
+        const what = `${path} ${each.ns} ${each.planSummary} ${JSON.stringify(each.command).slice(0, 400)}`;
+        expect(each.planSummary, what).to.not.match(/COLLSCAN/);
+        expect(each.docsExamined ?? 0, what).to.be.at.most(1_002);
+      }
+      if (path === '/overview?mode=test') {
+        const tile = json.needs_you.find(({ kind }: { kind: string }) => kind === 'late_payment');
+        expect(tile.count).to.equal(
+          newest(collections, ({ state, mode }) => /latePaid/.test(state) && mode === 'test').length,
+        );
+      }
+      if (path === '/machines') {
+        const standing = json.data[0].actors.find(
+          ({ mode, state }: Record<string, string>) => mode === 'test' && state === 'succeeded.standing',
+        );
+        expect(standing).to.include({ count: 1_000, is_more: true });
+      }
+    }
+  });
+});

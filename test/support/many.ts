@@ -1,0 +1,115 @@
+import type { Db } from 'mongodb';
+import { newId } from '../../src/ids.ts';
+
+/** Tens of thousands of documents as the service would have left them, for tests of what lists read. */
+export interface Planted {
+  _id: string;
+  mode: 'live' | 'test';
+  merchantId: string;
+  state: string;
+  at: number;
+  failureCode?: string | undefined;
+  msisdn: string;
+  reference: string;
+  isQuarantined: boolean;
+  isOverdue: boolean;
+}
+
+const minuteMs = 60_000;
+
+/** Collections, one a minute up to now: few are live, few are anything but succeeded, and some codes are rare. */
+export async function plantCollections(
+  db: Db,
+  count: number,
+  merchants: readonly string[],
+): Promise<Planted[]> {
+  const startMs = Date.now() - count * minuteMs;
+  const planted = Array.from({ length: count }, (_, n): Planted => {
+    const at = startMs + n * minuteMs;
+    const state = stateOf(n);
+    return {
+      _id: newId('col', at),
+      mode: n % 199 === 0 ? 'live' : 'test',
+      merchantId: merchants[n % 997 === 0 ? 0 : 1 + (n % (merchants.length - 1))]!,
+      state,
+      at,
+      failureCode: state.startsWith('failed') ? (n % 60 === 7 ? 'payer_blocked' : 'declined') : undefined,
+      msisdn: `2557${String(n % 5_000).padStart(8, '0')}`,
+      reference: `order-${n % 700}`,
+      isQuarantined: n % 1_999 === 5,
+      isOverdue: n % 1_499 === 3,
+    };
+  });
+  await insertAll(db, 'collections', planted.map(collectionOf));
+  return planted;
+}
+
+function stateOf(n: number): string {
+  if (n % 2_500 === 11) return 'created.underReview.resting';
+  if (n % 3_000 === 12) return 'expired.latePaid.held';
+  if (n % 10 === 7) return 'failed.resting';
+  if (n % 50 === 8) return 'expired.resting';
+  return 'succeeded.standing';
+}
+
+function collectionOf({ _id, mode, merchantId, state, at, ...more }: Planted) {
+  const { failureCode, msisdn, reference, isQuarantined, isOverdue } = more;
+  const date = new Date(at);
+  return {
+    ...actorOf(_id, mode, merchantId, state, at),
+    status: state.split('.', 1)[0],
+    snapshot: { value: {}, context: { createdAt: at, completedAt: at, failureCode: failureCode ?? null } },
+    dueAt: isOverdue ? date : null,
+    ...(isQuarantined ? { quarantined: { at: date, why: 'planted' } } : {}),
+    data: { amountTzs: 5_000, feeTzs: 100, currency: 'TZS', msisdn, reference, createdAt: date },
+  };
+}
+
+function actorOf(_id: string, mode: string, merchantId: string, state: string, at: number) {
+  const timers: unknown[] = [];
+  return {
+    _id,
+    mode,
+    merchantId,
+    state,
+    machineVersion: 1,
+    seq: 3,
+    timers,
+    calls: timers,
+    updatedAt: new Date(at),
+  };
+}
+
+/** Deliveries of these endpoints in turn, one a minute up to now; every hundredth failed for good. */
+export async function plantDeliveries(
+  db: Db,
+  count: number,
+  endpoints: readonly string[],
+): Promise<Planted[]> {
+  const startMs = Date.now() - count * minuteMs;
+  const planted = Array.from({ length: count }, (_, n): Planted => {
+    const at = startMs + n * minuteMs;
+    const state = n % 100 === 9 ? 'failed' : n % 500 === 3 ? 'waiting' : n % 900 === 4 ? 'held' : 'delivered';
+    return {
+      ...{ _id: newId('dlv', at), mode: n % 199 === 0 ? 'live' : 'test', merchantId: 'mer_0', state, at },
+      msisdn: endpoints[n % endpoints.length]!,
+      reference: `evt_${String(n % 9_000).padStart(26, '0')}`,
+      ...{ isQuarantined: false, isOverdue: false },
+    };
+  });
+  const docs = planted.map(({ _id, mode, merchantId, state, at, msisdn, reference }) => ({
+    ...actorOf(_id, mode, merchantId, state, at),
+    dueAt: null,
+    snapshot: { value: {}, context: { createdAt: at, tries: 1, reason: null } },
+    data: { endpointId: msisdn, eventId: reference, type: 'collection.succeeded' },
+  }));
+  await insertAll(db, 'deliveries', docs);
+  return planted;
+}
+
+/** In handfuls, without waiting for each to be on the disk. */
+export async function insertAll(db: Db, into: string, docs: readonly object[]): Promise<void> {
+  const fast = db.collection(into, { writeConcern: { w: 1, journal: false } });
+  for (let from = 0; from < docs.length; from += 2_000)
+    await fast.insertMany(docs.slice(from, from + 2_000) as never[], { ordered: false });
+}
