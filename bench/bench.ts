@@ -1,3 +1,6 @@
+import { writeFile } from 'node:fs/promises';
+import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 import { floor } from './floor.ts';
 import { isolation } from './isolation.ts';
@@ -12,7 +15,7 @@ import { waiting } from './waiting.ts';
 
 /**
  * Measures in one run what counts, beside the straightforward way and the floor, and prints ratios: absolute
- * figures are not stable on shared machines. `npm run bench -- creates` runs one part.
+ * figures are not stable on shared machines. `npm run bench -- creates` runs one part; `--write` keeps what was printed in docs/BENCHMARKS.md.
  */
 const seconds = Number(process.env.BENCH_SECONDS ?? 8);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -43,8 +46,34 @@ function createPlan({ port, key }: Hello, tag: string, more: Partial<LoadPlan> =
 
 const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
 
+const printed: string[] = [];
+
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
+  printed.push(line);
+}
+
+/** Keeps what was printed, with the machine and the date, as the page of the documents. */
+async function write(loadBefore: number): Promise<void> {
+  const [load] = loadavg();
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 1024 ** 3)} GiB, ${platform()} ${arch()}, Node ${process.version}`;
+  const text = `# Benchmarks
+
+Written by \`npm run bench -- --write\`. All figures are of one run on one machine, where the load generator, MongoDB,
+Redis and the service share the cores. Read the ratios: absolute figures differ from machine to machine and from hour
+to hour. What each part does stands at the top of its file in \`bench/\`.
+
+| | |
+|---|---|
+| date | ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC |
+| machine | ${machine} |
+| load average | ${loadBefore.toFixed(1)} before, ${load!.toFixed(1)} after |
+
+\`\`\`text
+${printed.join('\n').trim()}
+\`\`\`
+`;
+  await writeFile(join(import.meta.dirname, '../docs/BENCHMARKS.md'), text);
 }
 
 function show(name: string, results: LoadResult[]): { perSecond: number; p99Ms: number } {
@@ -175,6 +204,7 @@ const parts: Record<string, (stage: Stage) => Promise<void>> = {
   recovery: (of) => recovery(of, print),
 };
 const wanted = process.argv.slice(2).filter((name) => name in parts);
+const [loadBefore] = loadavg();
 const stage = await Stage.open();
 try {
   for (const [name, part] of Object.entries(parts)) {
@@ -183,4 +213,5 @@ try {
 } finally {
   await stage.close();
 }
+if (process.argv.includes('--write')) await write(loadBefore!);
 process.exit(0);
