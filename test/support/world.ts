@@ -29,10 +29,10 @@ export interface World {
   random: () => number;
   /** A merchant's request to one of the processes; undefined when it was not answered. */
   ask(method: string, path: string, options?: Asked): Promise<Answered | undefined>;
-  /** An operator's. */
-  operate(method: string, path: string, body?: object): Promise<Answered | undefined>;
+  /** An operator's, to this process or the first. */
+  operate(method: string, path: string, body?: object, at?: ServiceProcess): Promise<Answered | undefined>;
   /** One more process beside those that run. */
-  start(more?: Record<string, string>): Promise<ServiceProcess>;
+  start(more?: Record<string, string>, command?: readonly string[]): Promise<ServiceProcess>;
   /** Starts a process again after it was ended, on the same ports. */
   restart(which?: number, more?: Record<string, string>): Promise<void>;
   /** One create with its own key, retried with the same key until it is answered 202. Answers the id. */
@@ -47,6 +47,8 @@ interface Asked {
   body?: object;
   /** To this process; else to any. */
   at?: ServiceProcess;
+  /** Of the merchant; else its test key. */
+  apiKey?: string;
 }
 
 export interface Answered {
@@ -84,11 +86,11 @@ export async function openWorld(
       return this.processes[0]!;
     },
     ask: (method, path, asked) => ask(world, key, method, path, asked),
-    operate: (method, path, body) =>
-      request(`${world.process.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
-    start: async (more = {}) => {
+    operate: (method, path, body, at = world.process) =>
+      request(`${at.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
+    start: async (more = {}, command) => {
       places.push({ port: await freePort(), adminPort: await freePort() });
-      world.processes.push(startProcess({ ...env, ...more }, places.at(-1)!));
+      world.processes.push(startProcess({ ...env, ...more }, places.at(-1)!, command));
       await world.processes.at(-1)!.ready;
       return world.processes.at(-1)!;
     },
@@ -140,10 +142,10 @@ async function register(world: World): Promise<string> {
 
 async function ask(
   world: World,
-  apiKey: string,
+  testKey: string,
   method: string,
   path: string,
-  { key, body, at }: Asked = {},
+  { key, body, at, apiKey = testKey }: Asked = {},
 ): Promise<Answered | undefined> {
   const running = world.processes.filter(({ child }) => child.exitCode === null && child.signalCode === null);
   const any = running[Math.floor(world.random() * running.length)] ?? world.process;

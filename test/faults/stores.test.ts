@@ -1,0 +1,111 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import { check } from '../support/checker.ts';
+import { startLoad } from '../support/load.ts';
+import type { StoreName } from '../support/own-stores.ts';
+import { until } from '../support/service.ts';
+import { isLong, openWorld, seed, type World } from '../support/world.ts';
+
+const secondMs = 1_000;
+/** How long a server is away. */
+const awayMs = isLong ? 60 * secondMs : 3 * secondMs;
+const timersPending = isLong ? 3_000 : 150;
+
+interface Fault {
+  what: string;
+  breaks(): Promise<unknown>;
+  /** What a create may be answered meanwhile. MongoDB is the truth, so without Redis it is 202 as ever. */
+  answers: number[];
+  heals(): Promise<unknown>;
+}
+
+describe(`MongoDB and Redis fail under load (SEED=${seed})`, () => {
+  let world: World;
+
+  before(async function () {
+    this.timeout(120_000);
+    world = await openWorld({}, { own: true });
+  });
+
+  after(() => world.close());
+
+  const freeze = (name: StoreName) => async () => process.kill(world.stores!.pid(name), 'SIGSTOP');
+  const thaw = (name: StoreName) => async () => process.kill(world.stores!.pid(name), 'SIGCONT');
+  const faults: Fault[] = [
+    {
+      what: 'Redis is stopped and started again',
+      breaks: () => world.stores!.stop('redis'),
+      answers: [202],
+      heals: () => world.stores!.start('redis'),
+    },
+    {
+      what: 'Redis is frozen',
+      breaks: freeze('redis'),
+      answers: [202],
+      heals: thaw('redis'),
+    },
+    {
+      what: 'Redis is out of memory',
+      breaks: () => world.redis.config('SET', 'maxmemory', '1'),
+      answers: [202],
+      heals: () => world.redis.config('SET', 'maxmemory', '0'),
+    },
+    {
+      what: 'MongoDB is stopped and started again',
+      breaks: () => world.stores!.stop('mongod'),
+      answers: [202, 503],
+      heals: () => world.stores!.start('mongod'),
+    },
+    {
+      what: 'MongoDB is frozen',
+      breaks: freeze('mongod'),
+      answers: [202, 503],
+      heals: thaw('mongod'),
+    },
+    {
+      what: 'MongoDB is killed',
+      breaks: async () => process.kill(world.stores!.pid('mongod'), 'SIGKILL'),
+      answers: [202, 503],
+      heals: async () => {}, // its keeper starts it again
+    },
+  ];
+
+  for (const { what, breaks, answers, heals } of faults) {
+    it(`${what}: creates are answered ${answers.join(' or ')}, and it goes on by itself`, async function () {
+      this.timeout(120_000 + 2 * awayMs);
+      const load = startLoad(world);
+      await wait(500 + world.random() * 1_000);
+      await breaks();
+      const body = { amount: 1_000, phone: '255700000000', reference: what };
+      const asking = world.ask('POST', '/v1/collections', { key: `while ${what}`, body });
+      await wait(awayMs);
+      await heals();
+      const answer = await asking;
+      expect(answer?.status, JSON.stringify(answer)).to.be.oneOf(answers);
+      if (answer?.status === 202) world.outside.accepted.set(`while ${what}`, new Set([answer.json.id]));
+      await world.create();
+      await load.stop();
+    });
+  }
+
+  it(`Redis is emptied with ${timersPending} payments under way: every timer fires`, async function () {
+    this.timeout(180_000);
+    // Nobody rings: only timers, which Redis has lost, find out what became of these.
+    const created = Array.from({ length: timersPending }, () => world.create('255700000020'));
+    await world.create('255700000020');
+    await world.redis.flushall();
+    await Promise.all(created);
+    await world.redis.flushall();
+    const ended = await until(
+      async () => (await world.db.collection('collections').countDocuments({ status: 'created' })) === 0,
+      1,
+    );
+    expect(ended, 'all had ended before Redis was emptied').to.equal(undefined);
+  });
+
+  it('and after all that nothing is lost and nothing doubled', async function () {
+    this.timeout(180_000);
+    expect(await world.settle(120_000), 'everything ends').to.equal(true);
+    expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
+  });
+});
