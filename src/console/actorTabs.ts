@@ -1,6 +1,7 @@
 import { type Html, html, type Part } from './html.ts';
 import { choices, facts, table } from './layout.ts';
 import { address, type List, type Visit } from './page.ts';
+import { auditOf } from './peoplePages.ts';
 import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
 import { ago, label, moment, money, pill, shortId, span } from './words.ts';
 
@@ -9,6 +10,7 @@ type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Acto
 
 const context: Tab = ['', 'Context', (_visit, actor) => contextTab(actor)];
 const raw: Tab = ['raw', 'Document', (_visit, actor) => block(JSON.stringify(actor, null, 2))];
+const audit: Tab = ['audit', 'Audit', (visit, actor) => auditOf(visit, actor.id)];
 const ledger: Tab = ['ledger', 'Ledger', ledgerTab];
 
 const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
@@ -30,7 +32,7 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
 };
 
 export async function tabsCard(visit: Visit, actor: Actor): Promise<Html> {
-  const tabs = [...(tabsOf[actor.machine] ?? [context]), raw];
+  const tabs = [...(tabsOf[actor.machine] ?? [context]), audit, raw];
   const asked = visit.query.get('tab') ?? '';
   const [, , read] = tabs.find(([key]) => key === asked) ?? tabs[0]!;
   return html`<section class="card" id="details" data-live>

@@ -1,8 +1,9 @@
 import { type Html, html } from './html.ts';
 import { choices, pager, table } from './layout.ts';
-import { address, listOf, type Show } from './page.ts';
+import { pageOf } from './overviewPage.ts';
+import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
 import { narrowed } from './webhookPages.ts';
-import { ago, left, money, pill, shortId } from './words.ts';
+import { ago, label, left, money, pill, shortId } from './words.ts';
 
 /** Collections in a list, and the box that finds anything. */
 interface Row {
@@ -65,24 +66,50 @@ ${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than
   return { title: 'Collections', nav: 'collections', live: `mode=${visit.mode}`, body };
 };
 
-/** An id leads to its page; anything else to the collections of this phone number or reference. */
+interface Hit {
+  id: string;
+  object: string;
+  mode: Mode | null;
+  matched: string;
+  link: string;
+  state?: string;
+  amount?: number;
+  reference?: string;
+}
+
+/** The one thing that is meant, or what could be. What the other mode has is not shown here. */
 export const search: Show = async (visit) => {
   const wanted = (visit.query.get('q') ?? '').trim();
-  const place = placeOf(wanted);
-  if (place) return address(visit, place);
-  return { title: 'Search', nav: 'collections', body: searchHelp(wanted) };
+  const isEnough = wanted.length >= 3 && wanted.length <= 100;
+  const all = isEnough
+    ? (await visit.read<List<Hit>>(`/admin/search?q=${encodeURIComponent(wanted)}`)).data
+    : [];
+  const ours = all.filter(({ mode }) => mode === null || mode === visit.mode);
+  const [only] = ours;
+  if (only && ours.length === 1) return pageOf(visit, only.link);
+  const others = all.length - ours.length;
+  const other = visit.mode === 'test' ? 'live' : 'test';
+  const elsewhere = html`<p><a href="/console/${other}/search?q=${encodeURIComponent(wanted)}">Found in ${other} mode</a></p>`;
+  const body = html`<div class="top"><h1>Search</h1></div>
+<section class="card">${ours.length > 0 ? hitsTable(visit, ours) : searchHelp(wanted)}${others > 0 ? elsewhere : ''}</section>`;
+  return { title: 'Search', nav: 'collections', body };
 };
 
-function placeOf(wanted: string): string | undefined {
-  const text = encodeURIComponent(wanted);
-  if (/^(col|dlv|we|rpl)_|^(stl|brk)\./.test(wanted)) return `/actors/${text}`;
-  if (/^mer_/.test(wanted)) return `/merchants/${text}`;
-  if (/^evt_/.test(wanted)) return `/deliveries?event=${text}`;
-  const digits = wanted.replace(/[\s+-]/g, '');
-  if (/^(255|0)?[67]\d{8}$/.test(digits)) return `/collections?phone=${digits}`;
-  return wanted === '' ? undefined : `/collections?reference=${text}`;
+function hitsTable(visit: Visit, hits: readonly Hit[]): Html {
+  return table<Hit>(
+    [
+      { head: 'What', cell: ({ object }) => label(object) },
+      { head: 'Id', cell: ({ id, link }) => html`<a href="${pageOf(visit, link)}">${shortId(id)}</a>` },
+      { head: 'State', cell: ({ state }) => (state ? pill(state) : '–') },
+      { head: 'Amount', kind: 'right', cell: ({ amount }) => (amount === undefined ? '–' : money(amount)) },
+      { head: 'Reference', kind: 'wide', cell: ({ reference }) => reference ?? '–' },
+      { head: 'Found by', cell: ({ matched }) => matched },
+    ],
+    hits,
+    '',
+  );
 }
 
 function searchHelp(wanted: string): Html {
-  return html`<div class="top"><h1>Search</h1></div><p class="card">${wanted === '' ? '' : html`Nothing is called ${wanted}. `}An id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a phone number, or a merchant’s reference.</p>`;
+  return html`<p>${wanted === '' ? '' : html`Nothing is called <b>${wanted}</b>. `}Three characters at least: the beginning of an id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a phone number, or a merchant’s reference.</p>`;
 }

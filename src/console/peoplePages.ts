@@ -2,6 +2,8 @@ import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, pager, table } from './layout.ts';
 import { address, type List, type Show, type Visit } from './page.ts';
+import type { Actor } from './shapes.ts';
+import { narrowed } from './webhookPages.ts';
 import { moment, shortId } from './words.ts';
 
 /** Who may do what here. */
@@ -86,7 +88,7 @@ interface AuditRow {
   after: Readonly<Record<string, unknown>> | null;
 }
 
-export function auditTable(visit: Visit, rows: readonly AuditRow[]): Html {
+function auditTable(visit: Visit, rows: readonly AuditRow[]): Html {
   return table<AuditRow>(
     [
       { head: 'At', cell: ({ at }) => moment(at) },
@@ -135,7 +137,28 @@ export const showAudit: Show = async (visit) => {
   const query = new URLSearchParams(visit.query);
   query.delete('done');
   const list = await visit.read<List<AuditRow>>(`/admin/audit?${query}`);
+  const modes = await Promise.all(list.data.map((line) => modeOfLine(visit, line)));
+  const ours = list.data.filter((_line, index) => modes[index] === undefined || modes[index] === visit.mode);
+  const others = list.data.length - ours.length;
+  const note =
+    others > 0 ? html`<p class="quiet">Lines of the other mode on this page of the list: ${others}.</p>` : '';
   const body = html`<div class="top"><h1>Audit</h1></div>
-${card('What people changed, newest first', html`${auditTable(visit, list.data)}${pager(visit, list)}`)}`;
+<div class="filters">${narrowed(visit, ['target', 'merchant', 'by', 'action'])}</div>
+${card('What people changed, newest first', html`${auditTable(visit, ours)}${note}${pager(visit, list)}`)}`;
   return { title: 'Audit', nav: 'audit', body };
 };
+
+/** Whose money a line is about; undefined where it is about both, or about none. */
+async function modeOfLine(visit: Visit, { target, before, after }: AuditRow): Promise<string | undefined> {
+  const told = after?.mode ?? before?.mode ?? /^stl\.(live|test)\./.exec(target)?.[1];
+  if (typeof told === 'string') return told;
+  if (!/^(col|dlv|we|rpl)_|^brk\./.test(target)) return undefined;
+  const actor = await visit.read<Actor>(`/admin/actors/${target}`).catch(() => undefined);
+  return actor?.mode;
+}
+
+/** The lines of one actor. */
+export async function auditOf(visit: Visit, target: string): Promise<Html> {
+  const list = await visit.read<List<AuditRow>>(`/admin/audit?target=${encodeURIComponent(target)}`);
+  return auditTable(visit, list.data);
+}

@@ -1,6 +1,7 @@
 import type { AppError } from '../http/http.ts';
 import { type Html, html } from './html.ts';
 import { card, facts } from './layout.ts';
+import { onboarding } from './merchantPages.ts';
 import type { Page, Visit } from './page.ts';
 import { label, spaced } from './words.ts';
 
@@ -41,7 +42,7 @@ export function withNotice(visit: Visit, page: Page): Page {
 }
 
 /** A new key, token or signing secret. It is in no other page and in no log. */
-export function secretPage(visit: Visit, made: Record<string, unknown>, more: Html = html``): Page {
+export function secretPage(visit: Visit, made: Record<string, unknown>): Page {
   const secret = String(made.secret ?? made.token);
   const about = Object.entries(made).flatMap(([name, value]) =>
     name === 'secret' || name === 'token' || typeof value !== 'string' ? [] : [[label(name), value] as const],
@@ -53,7 +54,7 @@ ${card(
   html`<p class="hint">Copy it now. Only a hash or a sealed form of it is kept, so nobody can show it again.</p>
 <p class="copy"><code class="secret" id="secret">${secret}</code><button type="button" class="plain" data-copy="secret" hidden>Copy</button></p>`,
 )}
-${more}
+${made.object === 'api_key' ? card('To hand over', onboarding(visit, secret)) : ''}
 ${card('What it is', facts(about))}
 <p><a href="${visit.here}">Back</a></p>`;
   return { title: 'Shown once', nav: 'merchants', body };

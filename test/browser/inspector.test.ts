@@ -53,7 +53,7 @@ describe('the inspector in a browser', function () {
     await live(page);
     const { json } = await merchant.create({ phone: '255700000000' });
     await page.locator(`#inspector-actors [title="${json.id}"]`).click();
-    await page.locator('#inspector-actors [title^="col_"]', { hasText: 'standing' }).waitFor();
+    await page.locator('#inspector-actors [title^="col_"]', { hasText: 'succeeded › standing' }).waitFor();
     expect(await lit(page)).equal('succeeded.standing');
     const lines = await kusanya.history(json.id);
     const steps = page.locator(`#inspector-sequence .step[data-to="${json.id}"]`);

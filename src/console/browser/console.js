@@ -118,13 +118,11 @@ function listen() {
   const address = body.dataset.stream;
   if (!address) return;
   const stream = new EventSource(address);
-  let isFirst = true;
   stream.addEventListener('step', refresh);
   stream.addEventListener('open', () => {
-    // After an interruption whatever happened meanwhile was not heard.
-    if (!isFirst) void refresh();
-    isFirst = false;
     body.classList.add('listening');
+    // What happened before anybody listened was not heard.
+    void refresh();
   });
   stream.addEventListener('error', () => body.classList.remove('listening'));
   addEventListener('pagehide', () => stream.close());

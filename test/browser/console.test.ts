@@ -1,0 +1,315 @@
+import { expect } from 'chai';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { openBrowser, openWindow, type Window } from '../support/browser.ts';
+import {
+  type Receiver,
+  startReceiver,
+  startTestService,
+  type TestMerchant,
+  type TestService,
+  until,
+} from '../support/service.ts';
+
+/** operators.md "Console", in a real browser. */
+describe('the console in a browser', function () {
+  this.timeout(60_000);
+  let browser: Browser | undefined;
+  let test: TestService;
+  let merchant: TestMerchant;
+  let receiver: Receiver;
+  let windows: Window[] = [];
+  /** A payment that nobody can tell the end of, and one that came too late. */
+  const ids = { review: '', late: '', endpoint: '', delivery: '' };
+
+  before(async function () {
+    browser = await openBrowser();
+    if (!browser) return this.skip();
+    test = await startTestService({}, { pushWindowMs: 3_000 });
+    merchant = await test.merchant({ name: 'Duka <la> "Asha"' });
+    receiver = await startReceiver();
+  });
+
+  afterEach(async () => {
+    const faults = windows.flatMap((each) => each.faults);
+    await Promise.all(windows.map(({ context }) => context.close()));
+    windows = [];
+    expect(faults).to.deep.equal([]);
+  });
+
+  after(async () => {
+    await browser?.close();
+    await test?.stop();
+    await receiver?.close();
+  });
+
+  const open = async (
+    path: string,
+    options: BrowserContextOptions & { token?: string } = {},
+  ): Promise<Page> => {
+    const { token = test.operatorToken, ...context } = options;
+    const window = await openWindow(browser!, test.adminUrl, context);
+    windows.push(window);
+    const { page } = window;
+    await page.goto(`${test.adminUrl}${path}`);
+    expect(page.url()).to.include('/console/sign-in');
+    await page.fill('#token', token);
+    await page.click('text="Sign in"');
+    await page.waitForURL((url) => !url.pathname.includes('sign-in'));
+    return page;
+  };
+  const actor = (id: string) => `/console/test/actors/${id}`;
+  const heading = (page: Page) => page.locator('h1').first();
+
+  it('opens green, and each trouble that is planted has its tile, one click from the list behind it', async () => {
+    await until(async () => (await test.call('GET', '/admin/overview?mode=test')).json.is_green);
+    const page = await open('/console');
+    expect(await page.locator('.green').textContent()).to.equal('Nothing needs you.');
+    ids.review = (await merchant.create({ phone: '255700000021' })).json.id;
+    ids.late = (await test.latePayment()).id;
+    await until(async () => (await test.actor(ids.review)).state.startsWith('created.underReview'));
+    await plantTroubles(test, merchant, receiver, ids);
+    // The page moved by itself meanwhile, or does with the next step; the tiles are read afresh here.
+    await page.reload();
+    const kinds = await page
+      .locator('.tile')
+      .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('data-kind')));
+    expect(kinds).to.include.members([
+      'under_review',
+      'late_payment',
+      'endpoint_failing',
+      'endpoint_disabled',
+      'delivery_exhausted',
+      'quarantined',
+      'settlement_held',
+    ]);
+    for (const kind of kinds) {
+      await page.locator(`.tile[data-kind="${kind}"]`).first().click();
+      await page.waitForSelector('main table');
+      expect(await page.locator('main tbody tr').count(), String(kind)).to.be.at.least(1);
+      await page.goBack();
+    }
+  });
+
+  it('shows an actor’s chart with its state lit and the way there, and moves by itself', async () => {
+    const page = await open(actor(ids.review));
+    expect(await heading(page).textContent()).to.match(
+      /^TZS 5,000 from 2557\*+0021 for Duka <la> "Asha": nobody can tell/,
+    );
+    expect(await lit(page)).to.match(/^created\.underReview/);
+    expect(await page.locator('.chart .visited').count()).to.be.at.least(3);
+    expect(await page.locator('.chart .taken').count()).to.be.at.least(2);
+    expect(await page.locator('.timers .countdown').count()).to.be.at.least(1);
+    await page.waitForSelector('body.listening');
+    const told = {
+      type: 'operator.resolved',
+      outcome: 'failed',
+      failureCode: 'declined',
+      reason: 'as the portal says',
+    };
+    await test.call('POST', `/admin/actors/${ids.review}/events`, { body: told });
+    await page.waitForSelector('h1:has-text("failed: declined")');
+    expect(await lit(page)).to.match(/^failed\./);
+    expect(await page.locator('.steps li').last().textContent())
+      .to.include('by admin')
+      .and.to.include('as the portal says');
+  });
+
+  it('counts down while somebody looks', async () => {
+    const page = await open(actor(ids.endpoint));
+    const clock = page.locator('.timers .countdown').first();
+    await page.clock.install();
+    await page.reload();
+    const before = await clock.textContent();
+    await page.clock.fastForward('03:00:00');
+    expect(before).to.not.equal(await clock.textContent());
+  });
+
+  it('slides back through history, with the chart as it was', async () => {
+    const page = await open(actor(ids.review));
+    const slider = page.locator('[data-slider] input[type="range"]');
+    await slider.fill('1');
+    await page.waitForSelector('.past');
+    expect(await lit(page)).to.equal('created.pushing.sending');
+    expect(await page.locator('[data-slider] output').textContent()).to.match(/^1 \/ \d+$/);
+    await page.click('text="Back to now"');
+    expect(await lit(page)).to.match(/^failed\./);
+  });
+
+  it('offers what the chart accepts, rehearses it, shows faults beside their field, and does it', async () => {
+    const page = await open(actor(ids.late));
+    const titles = await page.locator('.act > summary').allTextContents();
+    expect(titles).to.deep.equal([
+      'Accept the late payment',
+      'Ask the network',
+      'Send the late payment back',
+    ]);
+    await page.click('text="Accept the late payment"');
+    const form = page.locator('#operator-acceptedLate');
+    await form.locator('textarea').fill('   ');
+    await form.locator('button:has-text("Accept")').click();
+    expect(await form.locator('small.fault').textContent()).to.match(/reason/);
+    await form.locator('textarea').fill('the merchant agreed');
+    await form.locator('button:has-text("Try it first")').click();
+    expect(await form.locator('.outlook').textContent()).to.include('succeeded.standing');
+    expect((await test.actor(ids.late)).state).to.equal('expired.latePaid.held');
+    expect(await form.locator('textarea').inputValue()).to.equal('the merchant agreed');
+    await form.locator('button:has-text("Accept")').click();
+    await page.waitForSelector('.done');
+    expect((await test.actor(ids.late)).state).to.equal('succeeded.standing');
+    expect(await lit(page)).to.equal('succeeded.standing');
+  });
+
+  it('works without JavaScript, by links and forms', async () => {
+    const page = await open(`${actor(ids.late)}?tab=ledger`, { javaScriptEnabled: false });
+    expect(await page.locator('main').textContent()).to.include('late.accepted');
+    await page.click('text="‹ back"');
+    await page.waitForSelector('.past');
+    await page.click('text="Back to now"');
+    await page.click('text="Merchants"');
+    await page.click('summary:has-text("New merchant")');
+    await page.fill('#new-merchant-name', 'Without a script');
+    await page.fill('#new-merchant-reason', 'a contract');
+    await page.click('#new-merchant button');
+    expect(await heading(page).textContent()).to.equal('Without a script');
+    await page.fill('.search input', ids.late);
+    await page.press('.search input', 'Enter');
+    expect(page.url()).to.include(actor(ids.late));
+  });
+
+  it('tries an endpoint, shows the attempts and the bytes, and a new secret once', async () => {
+    const { id } = await test.endpoint(merchant.id, receiver.url);
+    const page = await open(actor(id));
+    await page.click('text="Send a test event"');
+    await page.fill('#test-reason', 'trying');
+    await page.click('#test button');
+    await page.waitForURL(/actors\/dlv_/);
+    await page.waitForSelector('.pill.good:has-text("200")');
+    expect(await page.locator('.block').textContent()).to.match(/^\{"id":"evt_/);
+    await page.goto(`${test.adminUrl}${actor(id)}`);
+    await page.click('text="Send again what failed"');
+    await page.fill('#recover-reason', 'after the outage');
+    await page.click('#recover button:has-text("Try it first")');
+    expect(await page.locator('#recover .outlook').textContent()).to.match(/total\s*\d+/);
+    await page.click('#recover button:has-text("Send all")');
+    await page.waitForURL(/actors\/rpl_/);
+    expect(await heading(page).textContent()).to.match(/0 of 0 deliveries/);
+    await page.goto(`${test.adminUrl}${actor(id)}`);
+    await page.click('text="New signing secret"');
+    await page.fill('#rotate-reason', 'it leaked');
+    await page.click('#rotate button');
+    const secret = await page.locator('#secret').textContent();
+    expect(secret).to.match(/^whsec_/);
+    await page.goto(`${test.adminUrl}${actor(id)}?tab=raw`);
+    expect(await page.content()).to.not.include(secret!);
+  });
+
+  it('issues a key with all that a merchant needs to begin', async () => {
+    const page = await open(`/console/test/merchants/${merchant.id}`);
+    await page.click('text="New test key"');
+    await page.fill('#issue-reason', 'a new shop');
+    await page.click('#issue button');
+    const key = await page.locator('#secret').textContent();
+    expect(await page.locator('#onboarding').textContent())
+      .to.include(`Bearer ${key}`)
+      .and.to.include('/v1/collections');
+    expect((await test.call('GET', '/v1/whoami', { token: key! })).json.merchant_id).to.equal(merchant.id);
+  });
+
+  it('lets a viewer look and nothing else', async () => {
+    const { json } = await test.call('POST', '/admin/operators', {
+      body: { name: 'Neema', role: 'viewer', reason: 'to look' },
+    });
+    const page = await open(actor(ids.endpoint), { token: json.token });
+    expect(await page.locator('form[action="/console/act"]').count()).to.equal(0);
+    expect(await page.locator('#side').textContent()).to.include('You may look');
+    await page.goto(`${test.adminUrl}/console/test/merchants`);
+    expect(await page.locator('form[action="/console/act"]').count()).to.equal(0);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`fits a phone on every page, ${colorScheme}`, async () => {
+      const page = await open('/console', { viewport: { width: 390, height: 844 }, colorScheme });
+      const links = await page
+        .locator('.pages a')
+        .evaluateAll((all) => all.map((link) => link.getAttribute('href')!));
+      const actors = Object.values(ids).map(actor);
+      const more = [
+        'ledger',
+        'endpoints',
+        'operators',
+        `merchants/${merchant.id}`,
+        'machines/delivery/actors',
+      ];
+      const live = ['', '/collections', '/settlements'].map((path) => `/console/live${path}`);
+      for (const path of [...links, ...actors, ...more.map((each) => `/console/test/${each}`), ...live]) {
+        const address = `${test.adminUrl}${path}`;
+        await page.goto(address);
+        expect(await heading(page).textContent(), address).to.not.match(/did not work|Not here/);
+        const surplus = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+        expect(surplus, address).to.be.at.most(0);
+        // Live is framed, and holds nothing of the test mode.
+        const isLive = address.includes('/live');
+        expect(await page.locator('body.live .banner').count(), address).to.equal(isLive ? 1 : 0);
+        if (isLive) expect(await page.content()).to.not.match(/col_|dlv_|stl\.test/);
+      }
+    });
+  }
+});
+
+/** The state that is lit innermost. */
+async function lit(page: Page): Promise<string | null> {
+  return page.locator('.chart .leaf.active').getAttribute('data-state');
+}
+
+/** What takes days to come about is put into the documents. */
+async function plantTroubles(
+  test: TestService,
+  merchant: TestMerchant,
+  receiver: Receiver,
+  ids: { endpoint: string; delivery: string },
+): Promise<void> {
+  const { db } = test.service.wired;
+  const put = (plural: string, id: string, set: object) =>
+    db.collection<{ _id: string }>(plural).updateOne({ _id: id }, { $set: set });
+  const stand = (state: string, value: object | string, context: object = {}) => ({
+    state,
+    'snapshot.value': value,
+    ...Object.fromEntries(Object.entries(context).map(([name, each]) => [`snapshot.context.${name}`, each])),
+  });
+  const at = Date.now();
+  const payee = await test.merchant({ name: 'Duka' });
+  ids.endpoint = (await test.endpoint(payee.id, `${receiver.url}/a`)).id;
+  const off = await test.endpoint(payee.id, `${receiver.url}/b`);
+  const paid = await payee.create();
+  await payee.final(paid.json.id);
+  const sent = async () => (await test.call('GET', `/admin/deliveries?endpoint=${off.id}`)).json.data[0];
+  ids.delivery = (await until(async () =>
+    (await sent())?.status === 'delivered' ? (await sent()).id : undefined,
+  ))!;
+  await put('deliveries', ids.delivery, stand('failed', 'failed', { reason: 'timeout' }));
+  await put('endpoints', ids.endpoint, {
+    ...stand('failing.warned', { failing: 'warned' }, { failingSince: at - 30 * 3_600_000, failures: 9 }),
+    timers: [
+      {
+        id: 'xstate.after.disableDeadline.failing',
+        event: 'xstate.after.disableDeadline.failing',
+        dueAt: new Date(at + 42 * 3_600_000),
+        armedSeq: 1,
+      },
+    ],
+  });
+  await put(
+    'endpoints',
+    off.id,
+    stand('disabled.automatic.resting', { disabled: { automatic: 'resting' } }, { disabledAt: at }),
+  );
+  const odd = await merchant.create({ phone: '255700000004' });
+  await merchant.final(odd.json.id);
+  await put('collections', odd.json.id, { quarantined: { at: new Date(at), why: 'planted' }, dueAt: null });
+  const { json } = await test.call('POST', '/admin/settlements/run', {
+    body: { reason: 'so that the day is there' },
+  });
+  if (json.made < 1) throw new Error('no settlement was made');
+  const days = (await test.call('GET', '/admin/settlements?mode=test&state=due')).json.data;
+  await test.call('POST', `/admin/settlements/${days[0].id}/hold`, { body: { reason: 'a question' } });
+}

@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
+
+/**
+ * The system's Chromium, driven through playwright-core. Where there is none, suites skip themselves and say so;
+ * in CI it is an error (.ci/run installs it).
+ */
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** A browser with a profile of its own, or undefined where a suite may skip itself. */
+export async function openBrowser(): Promise<Browser | undefined> {
+  const executablePath = places.find((path) => existsSync(path));
+  if (!executablePath) {
+    if (process.env.CI) throw new Error(`no Chromium: looked for ${places.join(', ')}`);
+    process.stdout.write(`    no Chromium (${places.join(', ')}): skipped\n`);
+    return undefined;
+  }
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** A browser's window on one host. Whatever it complains of, and whatever it asks of other hosts, is a fault. */
+export interface Window {
+  context: BrowserContext;
+  page: Page;
+  faults: string[];
+}
+
+export async function openWindow(
+  browser: Browser,
+  host: string,
+  options: BrowserContextOptions = {},
+): Promise<Window> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const faults: string[] = [];
+  context.on('console', (message) => {
+    // A refused form is shown as a page with the refusal's status, which Chromium reports too.
+    const isRefusal = /the server responded with a status of 4\d\d/.test(message.text());
+    if (['error', 'warning'].includes(message.type()) && !isRefusal) faults.push(message.text());
+  });
+  context.on('weberror', (error) => faults.push(String(error.error())));
+  context.on('request', (request) => {
+    if (new URL(request.url()).origin !== host) faults.push(`asks another host: ${request.url()}`);
+  });
+  return { context, page: await context.newPage(), faults };
+}
