@@ -43,7 +43,7 @@ export function roleAllows(role: Role, needed: Role): boolean {
 }
 
 function bearerToken(authorization: string | undefined): string {
-  const match = authorization === undefined ? null : /^bearer(?: +(.*))?$/i.exec(authorization);
+  const match = authorization === undefined ? null : /^bearer(?: (.*))?$/i.exec(authorization);
   const token = match?.[1]?.trim();
   if (!token) throw apiKeyMissing();
   if (token.length > tokenMaxChars) throw apiKeyInvalid();
