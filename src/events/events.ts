@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { BatchReader } from '../batch.ts';
 import { isoTime } from '../clock.ts';
 import { idFloor } from '../ids.ts';
+import { limits } from '../limits.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
 export { eventTypes } from './schema.ts';
@@ -56,18 +57,28 @@ export function recordEvent(event: {
 
 /** Reads events; concurrent look-ups share one query. */
 export class Events {
+  readonly #db: Db;
   readonly #reader: BatchReader<EventDoc>;
 
   constructor(db: Db) {
-    const events = db.collection<EventDoc>(eventsSpec.name);
+    this.#db = db;
     this.#reader = new BatchReader(async (ids) => {
-      const found = await events.find({ _id: { $in: ids } }).toArray();
+      const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
       return new Map(found.map((event) => [event._id, event]));
     });
   }
 
   find(id: string): Promise<EventDoc | undefined> {
     return this.#reader.read(id);
+  }
+
+  /** Ids of a collection's events: one when it ends, another when a late payment is accepted. */
+  async idsOf(collectionId: string): Promise<string[]> {
+    const found = await this.#stored
+      .find({ collectionId: { $eq: collectionId } }, { projection: { _id: 1 } })
+      .limit(limits.listMax)
+      .toArray();
+    return found.map(({ _id }) => _id);
   }
 
   /** `GET /v1/events/{id}`: the event of this merchant and mode with `object` added, as JSON text. */
@@ -77,5 +88,9 @@ export class Events {
       return undefined;
     // The body begins with `{"id":"evt_…",`; `object` joins it in front, the rest stays byte for byte.
     return `{"object":"event",${event.body.slice(1)}`;
+  }
+
+  get #stored() {
+    return this.#db.collection<EventDoc>(eventsSpec.name);
   }
 }

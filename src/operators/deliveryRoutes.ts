@@ -76,7 +76,12 @@ function presentAttempt(attempt: AttemptDoc) {
 
 const statesOf: Readonly<Record<string, readonly string[]>> = { pending: ['pending', 'waiting'] };
 
-export function listDeliveries({ db, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function listDeliveries({
+  db,
+  actors,
+  clock,
+  events,
+}: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation('listDeliveries', 'List deliveries, newest first', 200),
     query: Type.Object(
@@ -84,6 +89,13 @@ export function listDeliveries({ db, clock }: DeliveryAdminDeps): Endpoint<Opera
         mode: Type.Optional(ModeField),
         endpoint: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('we') })),
         event: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('evt') })),
+        collection: Type.Optional(
+          Type.String({
+            maxLength: 40,
+            pattern: idPattern('col'),
+            description: 'Of all its events; they are few, and on one page.',
+          }),
+        ),
         status: Type.Optional(Type.Enum(['pending', 'held', 'delivered', 'failed', 'canceled'])),
         ...ageFields,
         ...pageFields(idPattern('dlv')),
@@ -91,7 +103,7 @@ export function listDeliveries({ db, clock }: DeliveryAdminDeps): Endpoint<Opera
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const { endpoint, event, status } = query;
+      const { endpoint, event, collection, status } = query;
       const filter = {
         mode: query.mode as 'live' | 'test' | undefined,
         endpointId: endpoint,
@@ -100,8 +112,17 @@ export function listDeliveries({ db, clock }: DeliveryAdminDeps): Endpoint<Opera
         ...madeBounds(query, clock.now()),
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      const listed = await listActors<DeliveryDoc>(db, deliveriesSpec.name, filter, page);
-      return { status: 200, body: listedAnswer(listed, presentDelivery) };
+      const list = (of: typeof filter) => listActors<DeliveryDoc>({ db, actors }, 'delivery', of, page);
+      if (collection === undefined) {
+        return { status: 200, body: listedAnswer(await list(filter), presentDelivery) };
+      }
+      const ids = await events.idsOf(collection);
+      const found = await Promise.all(ids.map((eventId) => list({ ...filter, eventId })));
+      const rows = found.flatMap((each) => each.rows);
+      return {
+        status: 200,
+        body: listedAnswer({ rows, hasMore: false, next: null }, presentDelivery),
+      };
     },
   });
 }

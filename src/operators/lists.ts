@@ -1,5 +1,6 @@
 import type { Collection, Db, Document } from 'mongodb';
-import { type ActorDoc, actorsByState } from '../actors/actors.ts';
+import type { AnyStateMachine } from 'xstate';
+import { type ActorDoc, type Actors, actorsByState, type MachineDefinition } from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -69,15 +70,17 @@ export interface Page {
   startingAfter?: string | undefined;
 }
 
-/** A page of the actors of one machine, whose MongoDB collection is `plural`. */
+/** A page of the actors of one machine. */
 export async function listActors<Row extends ActorDoc = ActorDoc>(
-  db: Db,
-  plural: string,
+  { db, actors }: { db: Db; actors: Pick<Actors, 'definition'> },
+  machine: string,
   filter: ListFilter,
   page: Page,
 ): Promise<Listed<Row>> {
+  const definition = actors.definition(machine);
+  const { plural } = definition;
   if (filter.overdueAt !== undefined || filter.quarantined) return listRare(db, plural, filter, page);
-  const plan = await planOf(db, plural, filter);
+  const plan = await planOf(db, definition, filter);
   const ids = idRange(idPrefixes[plural], filter, page.startingAfter);
   return readPage(
     db.collection(plural),
@@ -181,7 +184,8 @@ function restOf({
 }
 
 /** Chooses the index: the one that leaves least to look for. */
-async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan> {
+async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter): Promise<Plan> {
+  const { plural } = definition;
   const { mode, merchantId, msisdn, reference, failureCode, endpointId, eventId } = filter;
   const modes = { mode: { $in: mode ? [mode] : ['live', 'test'] } };
   const without = (...fields: (keyof ListFilter)[]) =>
@@ -202,7 +206,7 @@ async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan>
     const hint = { 'data.endpointId': 1, state: 1, _id: 1 };
     const match = {
       'data.endpointId': { $eq: endpointId },
-      state: { $in: await statesOf(db, plural, filter) },
+      state: { $in: await statesOf(db, definition, filter) },
     };
     return { match, hint, rest: without('endpointId', 'states') };
   }
@@ -233,7 +237,7 @@ async function planOf(db: Db, plural: string, filter: ListFilter): Promise<Plan>
     return { match, hint, rest: without('mode', 'failureCode') };
   }
   if (!mode && !filter.states) return { match: {}, hint: { _id: 1 }, rest: without() };
-  const match = { ...modes, state: { $in: await statesOf(db, plural, filter) } };
+  const match = { ...modes, state: { $in: await statesOf(db, definition, filter) } };
   return { match, hint: actorsByState, rest: without('mode', 'states') };
 }
 
@@ -247,15 +251,25 @@ function statusesOf({ states, failureCode }: ListFilter): string[] | undefined {
   return states && [...new Set(states.map((each) => each.split('.', 1)[0]!))];
 }
 
-/** Of the states in use, whatever the version of the chart, those that are asked for; all without a wish. */
-async function statesOf(db: Db, plural: string, { mode, states }: ListFilter): Promise<string[]> {
-  const used = await Promise.all(
-    (mode ? [mode] : (['live', 'test'] as const)).map((each) => statesIn(db, plural, each)),
-  );
-  const all = [...new Set(used.flat())];
+/** Of the states of the chart, and of those of earlier versions that actors still are in, what is asked for. */
+async function statesOf(
+  db: Db,
+  { plural, machine }: MachineDefinition,
+  { mode, states }: ListFilter,
+): Promise<string[]> {
+  const used = await Promise.all((mode ? [mode] : modesOf).map((each) => statesIn(db, plural, each)));
+  const all = [...new Set([...leavesOf(machine.root), ...used.flat()])];
   return states
     ? all.filter((one) => states.some((each) => one === each || one.startsWith(`${each}.`)))
     : all;
+}
+
+const modesOf: readonly Mode[] = ['live', 'test'];
+
+/** The states that an actor can rest in. */
+function leavesOf(node: AnyStateMachine['root']): string[] {
+  const inner = Object.values(node.states) as AnyStateMachine['root'][];
+  return inner.length === 0 ? [node.path.join('.')] : inner.flatMap(leavesOf);
 }
 
 /** The states that actors of a mode are in, of whatever version of the chart. Skips along the index. */

@@ -181,7 +181,7 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps): Endp
       { additionalProperties: false },
     ),
     handler: async ({ params, query }) => {
-      const { name, plural } = definitionOf(actors, params.machine);
+      const { name } = definitionOf(actors, params.machine);
       const made = madeBounds(query, clock.now());
       if (timeless.includes(name) && Object.keys(made).length > 0) throw noAge(name);
       const filter = {
@@ -193,7 +193,10 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps): Endp
         ...made,
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      return { status: 200, body: listedAnswer(await listActors(db, plural, filter, page), rowOf(name)) };
+      return {
+        status: 200,
+        body: listedAnswer(await listActors({ db, actors }, name, filter, page), rowOf(name)),
+      };
     },
   });
 }

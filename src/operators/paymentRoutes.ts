@@ -1,7 +1,8 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
-import { type CollectionDoc, collectionsSpec, failureCodes, parsePhone } from '../collections/collections.ts';
+import { type CollectionDoc, failureCodes, parsePhone } from '../collections/collections.ts';
 import { type Endpoint, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -13,6 +14,7 @@ import { ModeField, operation } from './routes.ts';
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
 export interface PaymentAdminDeps {
   db: Db;
+  actors: Actors;
   clock: Clock;
 }
 
@@ -50,7 +52,7 @@ export function msisdnOf(sent: string): string | undefined {
   return 'fault' in parsed ? undefined : parsed.msisdn;
 }
 
-export function listPayments({ db, clock }: PaymentAdminDeps): Endpoint<OperatorPrincipal> {
+export function listPayments({ db, actors, clock }: PaymentAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'listPayments',
@@ -86,7 +88,7 @@ export function listPayments({ db, clock }: PaymentAdminDeps): Endpoint<Operator
         ...madeBounds(query, clock.now()),
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      const listed = await listActors<CollectionDoc>(db, collectionsSpec.name, filter, page);
+      const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
       return { status: 200, body: listedAnswer(listed, presentRow) };
     },
   });

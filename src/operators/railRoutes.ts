@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
-import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
+import type { CollectionDoc } from '../collections/collections.ts';
 import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -96,7 +96,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint
   });
 }
 
-export function listReviews({ db }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function listReviews({ db, actors }: RailAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'listReviews',
@@ -112,7 +112,7 @@ export function listReviews({ db }: RailAdminDeps): Endpoint<OperatorPrincipal> 
       const mode = query.mode as 'live' | 'test' | undefined;
       const filter = { mode, states: [...reviewStates, ...lateStates] };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      const listed = await listActors<CollectionDoc>(db, collectionsSpec.name, filter, page);
+      const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
       const body = listedAnswer(listed, (doc) => ({ ...presentRow(doc), object: 'review' }));
       return { status: 200, body };
     },

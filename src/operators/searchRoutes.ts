@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import type { Actors } from '../actors/actors.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { eventsSpec } from '../events/events.ts';
 import { type Endpoint, forOperators, listAnswer, type OperatorPrincipal } from '../http/http.ts';
@@ -17,6 +18,7 @@ import { operation } from './routes.ts';
 /** The one box: the beginning of any id, a phone number, or a merchant's reference. */
 export interface SearchAdminDeps {
   db: Db;
+  actors: Actors;
 }
 
 /** Where ids that begin so are stored, what they are, and the route that shows one. */
@@ -43,7 +45,7 @@ function actorLink(id: string): string {
   return `/admin/actors/${id}`;
 }
 
-export function search({ db }: SearchAdminDeps): Endpoint<OperatorPrincipal> {
+export function search(deps: SearchAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'search',
@@ -57,8 +59,8 @@ export function search({ db }: SearchAdminDeps): Endpoint<OperatorPrincipal> {
     ),
     handler: async ({ query }) => {
       const wanted = query.q.trim();
-      const byId = await ofId(db, wanted);
-      const data = byId.length > 0 ? byId : await ofPayments(db, wanted);
+      const byId = await ofId(deps.db, wanted);
+      const data = byId.length > 0 ? byId : await ofPayments(deps, wanted);
       return { status: 200, body: listAnswer(data, false) };
     },
   });
@@ -79,13 +81,11 @@ async function ofId(db: Db, wanted: string) {
   }));
 }
 
-async function ofPayments(db: Db, wanted: string) {
+async function ofPayments(deps: SearchAdminDeps, wanted: string) {
   const page = { limit: limits.listDefault };
   const msisdn = msisdnOf(wanted);
-  const phones = msisdn
-    ? (await listActors<CollectionDoc>(db, collectionsSpec.name, { msisdn }, page)).rows
-    : [];
-  const { rows } = await listActors<CollectionDoc>(db, collectionsSpec.name, { reference: wanted }, page);
+  const phones = msisdn ? (await listActors<CollectionDoc>(deps, 'collection', { msisdn }, page)).rows : [];
+  const { rows } = await listActors<CollectionDoc>(deps, 'collection', { reference: wanted }, page);
   const answer = (matched: string) => (doc: CollectionDoc) => ({
     ...presentRow(doc),
     link: actorLink(doc._id),
