@@ -184,7 +184,7 @@ export class InspectSession {
   #tell({ actor, machine, at, event, cause, snapshot }: Told): void {
     const definition = this.#options.source.definition(machine);
     if (!definition) return;
-    const source = sourceOf(cause, actor, machine);
+    const source = sourceOf(cause, actor, machine, event.type);
     if (!this.#announced.has(source) && !this.#outsiders.has(source)) {
       this.#outsiders.add(source);
       this.#outbox.put(outsiderMessage(source, at));

@@ -121,18 +121,17 @@ export function definitionOf(machine: AnyStateMachine): string {
   return text;
 }
 
-/** Who makes the calls of a machine's actors, and so answers them. */
-const answerers: Readonly<Record<string, string>> = {
-  collection: 'rail',
-  breaker: 'rail',
-  delivery: 'receiver',
-};
+/** Who answers the calls of a machine's actors; what is answered within the house comes from its worker. */
+function answererOf(machine: string, event: string): string {
+  if (machine === 'collection' || machine === 'breaker') return 'rail';
+  return event.startsWith('attempt.') ? 'receiver' : 'worker';
+}
 
 /** Whom an event came from: another actor, or an outsider by the name of its kind. */
-export function sourceOf(cause: Cause, actor: string, machine: string): string {
+export function sourceOf(cause: Cause, actor: string, machine: string, event: string): string {
   if (cause.kind !== 'call') return cause.kind;
   const caller = callerOf(cause.id);
-  return caller === undefined || caller === actor ? (answerers[machine] ?? 'worker') : caller;
+  return caller === undefined || caller === actor ? answererOf(machine, event) : caller;
 }
 
 /** The actor of a call: `<actor>.<seq>.<n>`. */

@@ -46,9 +46,12 @@ describe('WS /admin/inspect', () => {
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
     const of = (actor: string, type: Message['type']) =>
       messages.filter((message) => message.sessionId === actor && message.type === type);
+    // An answer that decides nothing is told to whoever looks on, and leaves no line.
     const path = (actor: string) =>
-      of(actor, '@xstate.snapshot').map((message) =>
-        'snapshot' in message ? textOf(message.snapshot.value) : '',
+      of(actor, '@xstate.snapshot').flatMap((message) =>
+        'snapshot' in message && 'event' in message && message.event.type !== 'ask.undecided'
+          ? [textOf(message.snapshot.value)]
+          : [],
       );
     const viewer = { socket, messages, of, path };
     viewers.push(viewer);
@@ -69,6 +72,8 @@ describe('WS /admin/inspect', () => {
         socket.on('error', () => {});
       },
     );
+  const history = async (id: string) =>
+    (await kusanya.history(id)).filter(({ event }) => event.type !== 'ask.undecided');
   const paid = async () => {
     const { json } = await merchant.create();
     await merchant.final(json.id);
@@ -78,7 +83,7 @@ describe('WS /admin/inspect', () => {
   it('begins with an actor, its chart and its history', async () => {
     const id = await paid();
     const viewer = await view(`actor=${id}`);
-    const lines = await kusanya.history(id);
+    const lines = await history(id);
     await until(async () => viewer.of(id, '@xstate.snapshot').length >= lines.length);
     const [first] = viewer.messages;
     expect(first).deep.include({ type: '@xstate.actor', sessionId: id, rootId: id, id: null });
@@ -87,7 +92,10 @@ describe('WS /admin/inspect', () => {
     const { definition } = first as { definition: string };
     expect(JSON.parse(definition)).deep.include({ id: 'collection', initial: 'created' });
     expect(viewer.path(id)).deep.equal(lines.map(({ to }) => to));
-    const events = viewer.of(id, '@xstate.event').map((message) => 'event' in message && message.event.type);
+    const events = viewer
+      .of(id, '@xstate.event')
+      .map((message) => 'event' in message && message.event.type)
+      .filter((type) => type !== 'ask.undecided');
     expect(events).deep.equal(lines.map(({ event }) => event.type));
     const { snapshot } = viewer.of(id, '@xstate.snapshot').at(-1) as { snapshot: { context: object } };
     expect(snapshot.context).deep.equal((await kusanya.actor(id)).context);
@@ -101,7 +109,7 @@ describe('WS /admin/inspect', () => {
     await receiver.final(json.id);
     const isWhole = await until(async () => viewer.path(json.id).at(-1) === 'succeeded.standing');
     expect(isWhole).equal(true);
-    const lines = await kusanya.history(json.id);
+    const lines = await history(json.id);
     expect(viewer.path(json.id)).deep.equal(lines.map(({ to }) => to));
     expect(viewer.of(json.id, '@xstate.actor')).length(1);
     const sources = viewer
@@ -114,6 +122,8 @@ describe('WS /admin/inspect', () => {
     const delivery = viewer.messages.find(({ sessionId }) => sessionId.startsWith('dlv_'))!;
     const born = viewer.of(delivery.sessionId, '@xstate.event')[0] as { sourceId: string };
     expect(born.sourceId).equal(json.id);
+    await until(async () => viewer.of('receiver', '@xstate.actor').length > 0);
+    expect(viewer.of('receiver', '@xstate.actor')).length(1);
     // Everybody is announced before anything is told of them.
     const known = new Set<string>();
     for (const message of viewer.messages) {
@@ -159,7 +169,7 @@ describe('WS /admin/inspect', () => {
       expect(answer.status).equal(200);
       const isFound = await until(async () => viewer.path(id).length > 1);
       expect(isFound).equal(true);
-      expect(viewer.path(id)).deep.equal((await kusanya.history(id)).map(({ to }) => to));
+      expect(viewer.path(id)).deep.equal((await history(id)).map(({ to }) => to));
       expect(viewer.of('operator', '@xstate.actor')).length(1);
     } finally {
       kusanya.service.wired.feed.start();
@@ -217,7 +227,7 @@ describe('WS /admin/inspect', () => {
   });
 
   it('does not take requests that only offer another protocol from anybody', async () => {
-    const body = JSON.stringify({ name: 'Offered h2c' });
+    const body = JSON.stringify({ name: 'Offered h2c', reason: 'a test' });
     const { hostname, port } = new URL(kusanya.adminUrl);
     const socket: Socket = connect(Number(port), hostname);
     let text = '';

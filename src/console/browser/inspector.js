@@ -93,8 +93,12 @@ function stateOf({ value }) {
 }
 
 const spaced = (text) => text.replace(/([a-z])([A-Z])/g, (_all, one, two) => `${one} ${two.toLowerCase()}`);
-const wordsOf = (state) => spaced(state.split('.').at(-1));
-const shortOf = (id) => (id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id);
+/** `created.pushing.sending` → `created › sending` */
+function wordsOf(state) {
+  const names = state.split('.').map(spaced);
+  return names.length > 1 ? `${names[0]} › ${names.at(-1)}` : names[0];
+}
+const shortOf = (id) => (id.length > 12 ? `…${id.slice(-8)}` : id);
 /** A timer's event is named after its delay: `xstate.after.pushWindow.created` → `⏱ push window`. */
 const eventWords = ({ type }) =>
   type.startsWith('xstate.after.') ? `⏱ ${spaced(type.split('.')[2])}` : type;
@@ -124,7 +128,7 @@ function drawActors() {
       const button = make('button', { type: 'button', title: id }, make('b'), make('small'));
       button.addEventListener('click', () => choose(id));
       item = make('li', { 'data-actor': id }, button);
-      list.append(item);
+      list.prepend(item);
     }
     const [name, place] = item.firstChild.children;
     name.textContent = `${machine} ${shortOf(id)}`;
@@ -150,14 +154,15 @@ function drawChart() {
   for (const box of inspector.querySelectorAll('[data-chart]')) {
     box.hidden = box.dataset.chart !== actor.machine;
     if (box.hidden) continue;
-    for (const place of box.querySelectorAll('[data-state]')) {
-      const { state: path } = place.dataset;
-      place.classList.toggle('active', holds(path, state));
-      place.classList.toggle(
+    for (const group of box.querySelectorAll('[data-state]')) {
+      const { state: path } = group.dataset;
+      group.classList.toggle('active', holds(path, state));
+      group.classList.toggle(
         'visited',
         visited.some((each) => holds(path, each)),
       );
     }
+    bringIntoView(box, `${actor.id} ${state}`);
   }
   const link = make('a', { href: `${inspector.dataset.actors}${encodeURIComponent(actor.id)}` }, 'its page');
   document.getElementById('inspector-title').textContent = `${actor.machine} ${shortOf(actor.id)}`;
@@ -170,33 +175,57 @@ function drawChart() {
   past.hidden = !step;
 }
 
-const place = { left: 96, column: 190, row: 40, head: 46 };
+/** Scrolls the chart, once for each new place, so that the lit state is in the middle. */
+function bringIntoView(box, there) {
+  if (box.dataset.there === there) return;
+  box.dataset.there = there;
+  const lit = box.querySelector('.leaf.active')?.getBoundingClientRect();
+  if (!lit) return;
+  const frame = box.getBoundingClientRect();
+  box.scrollBy({
+    left: lit.left + lit.width / 2 - frame.left - frame.width / 2,
+    top: lit.top + lit.height / 2 - frame.top - frame.height / 2,
+  });
+}
+
+const place = { left: 84, row: 40, head: 46, right: 84, columnMin: 118, columnMax: 220 };
+const clock = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Africa/Dar_es_Salaam',
+  timeStyle: 'medium',
+});
 
 /** Those who took part, outsiders first: a request comes from the left. */
 function columnsOf() {
   const seen = new Set(steps.flatMap(({ from, to }) => [from, to]));
   const all = [...actors.values()].filter(({ id }) => seen.has(id));
   const sorted = [...all.filter(({ machine }) => !machine), ...all.filter(({ machine }) => machine)];
-  return new Map(
-    sorted.map((actor, index) => [actor.id, { actor, x: place.left + place.column * (index + 0.5) }]),
-  );
+  const room = (sequence.clientWidth - place.left - place.right) / Math.max(1, sorted.length);
+  const column = Math.min(place.columnMax, Math.max(place.columnMin, Math.floor(room)));
+  const xOf = (index) => place.left + column * (index + 0.5);
+  return new Map(sorted.map((actor, index) => [actor.id, { actor, x: xOf(index), end: xOf(index + 0.5) }]));
 }
 
 function drawSequence() {
   const columns = columnsOf();
   const isAtEnd = sequence.scrollTop + sequence.clientHeight >= sequence.scrollHeight - 8;
-  const width = place.left + place.column * Math.max(1, columns.size);
+  const width = ([...columns.values()].at(-1)?.end ?? place.left) + place.right;
   const height = place.row * steps.length + 8;
   const heads = drawSvg('svg', { class: 'heads', width, height: place.head });
   const body = drawSvg('svg', { width, height });
   for (const { actor, x } of columns.values()) {
-    heads.append(drawSvg('text', { x, y: 19 }, shortOf(actor.id)));
-    heads.append(drawSvg('text', { x, y: 36, class: 'kind' }, actor.machine ?? ''));
+    heads.append(drawSvg('text', { x, y: 19 }, actor.machine ?? shortOf(actor.id)));
+    heads.append(drawSvg('text', { x, y: 36, class: 'kind' }, actor.machine ? shortOf(actor.id) : ''));
     body.append(drawSvg('line', { class: 'life', x1: x, x2: x, y1: 0, y2: height }));
   }
   for (const [index, step] of steps.entries()) body.append(drawStep(step, index, columns, width));
+  const focused = sequence.contains(document.activeElement) && document.activeElement.dataset.number;
   sequence.replaceChildren(heads, body);
-  if (isAtEnd && !chosenStep) sequence.scrollTop = sequence.scrollHeight;
+  if (focused) body.querySelector(`[data-number="${focused}"]`)?.focus({ preventScroll: true });
+  if (!isAtEnd || chosenStep) return;
+  sequence.scrollTop = sequence.scrollHeight;
+  // Where not all of it fits, the end of the last arrow does.
+  const last = columns.get(steps.at(-1)?.to);
+  if (last) sequence.scrollLeft = last.end + place.right - sequence.clientWidth;
 }
 
 function drawStep(step, index, columns, width) {
@@ -211,11 +240,12 @@ function drawStep(step, index, columns, width) {
     'aria-label': label,
     'aria-pressed': String(step === chosenStep),
     'data-to': step.to,
+    'data-number': step.number,
   });
   const side = to > from ? 1 : -1;
   group.append(
     drawSvg('rect', { x: 0, y: top, width, height: place.row }),
-    drawSvg('text', { class: 'time', x: 0, y: y + 4 }, new Date(step.at).toISOString().slice(11, 23)),
+    drawSvg('text', { class: 'time', x: 0, y: y + 4 }, clock.format(step.at)),
     drawSvg('line', { x1: from, x2: to - 7 * side, y1: y, y2: y }),
     drawSvg('path', { class: 'head', d: `M ${to} ${y} l ${-9 * side} -4 v 8 z` }),
     drawSvg('text', { class: 'event', x: (from + to) / 2, y: y - 6 }, eventWords(step.event)),
