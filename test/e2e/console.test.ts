@@ -1,0 +1,289 @@
+import { expect } from 'chai';
+import { MovableClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+
+/** operators.md "Console", as HTTP: who is let in, what is refused, and that forms do what the routes do. */
+describe('the console', () => {
+  const clock = new MovableClock();
+  let test: TestService;
+  let merchant: TestMerchant;
+
+  before(async () => {
+    test = await startTestService({}, { clock });
+    merchant = await test.merchant();
+  });
+
+  after(() => test.stop());
+
+  /** A browser's doings: one cookie, no redirects followed. */
+  class Visitor {
+    cookie = '';
+    base = test.adminUrl;
+
+    async get(path: string, headers: Record<string, string> = {}) {
+      return this.#ask(path, { headers });
+    }
+
+    async post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
+      return this.#ask(path, { method: 'POST', body: new URLSearchParams(fields), headers });
+    }
+
+    /** The token of this visitor's forms, as a page has it. */
+    async formToken(path = '/console/test/operators'): Promise<string> {
+      const { text } = await this.get(path);
+      return /name="form_token" value="([^"]+)"/.exec(text)![1]!;
+    }
+
+    async signIn(token = test.operatorToken) {
+      return this.post('/console/sign-in', { form_token: await this.formToken('/console/sign-in'), token });
+    }
+
+    async act(fields: Record<string, string>) {
+      return this.post('/console/act', {
+        form_token: await this.formToken(),
+        back: '/console/test',
+        ...fields,
+      });
+    }
+
+    async #ask(path: string, options: RequestInit & { headers: Record<string, string> }) {
+      const headers = { ...options.headers, ...(this.cookie ? { cookie: this.cookie } : {}) };
+      const response = await fetch(`${this.base}${path}`, { ...options, headers, redirect: 'manual' });
+      const set = response.headers.getSetCookie().at(-1);
+      if (set) this.cookie = set.split(';', 1)[0]!;
+      const { status, headers: received } = response;
+      return { status, headers: received, text: await response.text(), set: set ?? '' };
+    }
+  }
+
+  const signedIn = async (token?: string) => {
+    const visitor = new Visitor();
+    expect((await visitor.signIn(token)).status).to.equal(303);
+    return visitor;
+  };
+  const newOperator = async (name: string, role: string) =>
+    (await test.call('POST', '/admin/operators', { body: { name, role, reason: 'to try' } })).json;
+  const sessions = () => test.service.wired.db.collection('console_sessions');
+
+  describe('lets in', () => {
+    it('whoever has a token, by a cookie that only this browser sends here', async () => {
+      const visitor = new Visitor();
+      const closed = await visitor.get('/console/test/merchants?limit=5');
+      expect([closed.status, closed.headers.get('location')]).to.deep.equal([
+        302,
+        '/console/sign-in?next=%2Fconsole%2Ftest%2Fmerchants%3Flimit%3D5',
+      ]);
+      const form_token = await visitor.formToken('/console/sign-in');
+      const next = '/console/test/merchants?limit=5';
+      const wrong = await visitor.post('/console/sign-in', { form_token, token: 'nobody’s', next });
+      expect(wrong.status).to.equal(401);
+      expect(wrong.text)
+        .to.include('nobody’s, or it was revoked')
+        .and.to.include('value="/console/test/merchants');
+      const before = visitor.cookie;
+      const right = await visitor.post('/console/sign-in', { form_token, token: test.operatorToken, next });
+      expect([right.status, right.headers.get('location')]).to.deep.equal([303, next]);
+      expect(right.set)
+        .to.match(/; httponly/i)
+        .and.to.match(/; samesite=strict/i)
+        .and.to.not.match(/; secure/i);
+      expect(visitor.cookie).to.not.equal(before);
+      expect((await visitor.get(next)).status).to.equal(200);
+    });
+
+    it('over https with a cookie that never goes over anything else', async () => {
+      const visitor = new Visitor();
+      const { set } = await visitor.get('/console/sign-in', { 'x-forwarded-proto': 'https' });
+      expect(set).to.match(/; secure/i);
+    });
+
+    it('across restarts, and keeps neither token nor cookie', async () => {
+      const visitor = await signedIn();
+      const stored = JSON.stringify(await sessions().find().toArray());
+      expect(stored).to.not.include(test.operatorToken).and.to.not.include(visitor.cookie.split('=')[1]!);
+      const database = test.service.wired.db.databaseName;
+      const other = await startTestService({}, { clock, database });
+      visitor.base = other.adminUrl;
+      expect((await visitor.get('/console/test')).status).to.equal(200);
+      await other.stop();
+    });
+
+    it('until the session is over, signed out, or its operator revoked', async () => {
+      const isIn = async (visitor: Visitor) => (await visitor.get('/console/test/operators')).status === 200;
+      const [leaving, revoked, forgotten] = [
+        await signedIn(),
+        await signedIn((await newOperator('Juma', 'operator')).token),
+        await signedIn(),
+      ];
+      const { cookie } = leaving;
+      await leaving.post('/console/sign-out', { form_token: await leaving.formToken() });
+      leaving.cookie = cookie;
+      expect(await isIn(leaving)).to.equal(false);
+      expect(await isIn(revoked)).to.equal(true);
+      const { json } = await test.call('GET', '/admin/operators');
+      const { id } = json.data.find(({ name }: { name: string }) => name === 'Juma');
+      await test.call('DELETE', `/admin/operators/${id}?reason=left`);
+      expect(await isIn(revoked)).to.equal(false);
+      expect(await isIn(forgotten)).to.equal(true);
+      clock.advance(12 * limits.hourMs + 1);
+      expect(await isIn(forgotten)).to.equal(false);
+    });
+  });
+
+  describe('refuses', () => {
+    it('forms that are not its own to this browser', async () => {
+      const visitor = await signedIn();
+      const stranger = await signedIn();
+      const fields = {
+        to: 'POST /admin/merchants',
+        'f.name': 'Forged',
+        'f.reason': 'x',
+        back: '/console/test',
+      };
+      const good = await visitor.formToken();
+      for (const [form_token, headers] of [
+        ['', {}],
+        [await stranger.formToken(), {}],
+        [good, { origin: 'http://evil.example' }],
+        [good, { 'content-type': 'text/plain' }],
+      ] as const) {
+        const { status } = await visitor.post('/console/act', { ...fields, form_token }, headers);
+        expect(status).to.be.oneOf([403, 415]);
+      }
+      const login = await new Visitor().post('/console/sign-in', { token: test.operatorToken });
+      expect(login.status).to.equal(403);
+      const names = (await test.call('GET', '/admin/merchants')).json.data.map(
+        (each: { name: string }) => each.name,
+      );
+      expect(names).to.not.include('Forged');
+    });
+
+    it('a viewer’s changes, whatever form they make themselves', async () => {
+      const visitor = await signedIn((await newOperator('Neema', 'viewer')).token);
+      for (const fields of [
+        { to: 'POST /admin/merchants', 'f.name': 'Forged' },
+        { to: `PATCH /admin/merchants/${merchant.id}`, 'f.suspended': 'true' },
+        { to: `POST /admin/merchants/${merchant.id}/keys`, 'f.mode': 'live' },
+      ] as Record<string, string>[])
+        expect((await visitor.act({ ...fields, 'f.reason': 'because' })).status).to.equal(403);
+      const { json } = await test.call('GET', `/admin/merchants/${merchant.id}`);
+      expect(json.suspended).to.equal(false);
+    });
+
+    it('to lead anywhere else', async () => {
+      for (const next of [
+        '//evil.example',
+        'https://evil.example',
+        '/console/../x',
+        '/console//evil.example',
+        '/\\evil.example',
+      ]) {
+        const visitor = new Visitor();
+        const form_token = await visitor.formToken('/console/sign-in');
+        const { headers } = await visitor.post('/console/sign-in', {
+          form_token,
+          token: test.operatorToken,
+          next,
+        });
+        expect(new URL(headers.get('location')!, test.adminUrl).origin, next).to.equal(test.adminUrl);
+        expect(headers.get('location'), next).to.match(/^\/console(\/(?!\/)|$)/);
+      }
+      const acted = await (await signedIn()).act({ to: 'POST /admin/nothing', 'f.reason': 'x' });
+      expect(acted.status).to.equal(404);
+    });
+
+    it('what is not there, in its own words', async () => {
+      const visitor = await signedIn();
+      for (const path of ['/console/test/nowhere', '/console/test/actors/col_x', '/console/prod/merchants']) {
+        const { status, text } = await visitor.get(path);
+        expect([status, text.includes('<h1>Not here</h1>')], path).to.deep.equal([404, true]);
+      }
+      expect((await visitor.get('/console/test/merchants?limit=x')).status).to.equal(400);
+    });
+  });
+
+  it('forbids scripts, frames and other hosts, and keeps nothing in caches but its own files', async () => {
+    const visitor = await signedIn();
+    const { headers, text } = await visitor.get('/console/test');
+    const policy = headers.get('content-security-policy');
+    expect(policy).to.include("default-src 'none'").and.to.include("frame-ancestors 'none'");
+    expect(policy).to.not.match(/unsafe|https?:|\*/);
+    expect(headers.get('cache-control')).to.equal('no-store');
+    const files = [...text.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(files.length).to.be.at.least(3);
+    for (const path of files) {
+      const file = await new Visitor().get(path);
+      expect([file.status, file.headers.get('cache-control')], path).to.deep.equal([
+        200,
+        'public, max-age=31536000, immutable',
+      ]);
+    }
+    expect(text).to.not.match(/<style|style=|onclick=|<script(?! src="\/console\/assets)/);
+  });
+
+  it('does by its forms what the routes do: same check, same audit, and a reason always', async () => {
+    const visitor = await signedIn();
+    const to = `PATCH /admin/merchants/${merchant.id}`;
+    const silent = await visitor.act({ to, form: 'settings', 'f.amount_min': '500' });
+    expect([silent.status, silent.text.includes('Say why')]).to.deep.equal([400, false]);
+    const back = `/console/test/merchants/${merchant.id}`;
+    const token = await visitor.formToken();
+    const send = (fields: Record<string, string>) =>
+      visitor.post('/console/act', { form_token: token, to, back, form: 'settings', ...fields });
+    const wordless = await send({ 'f.amount_min': '500' });
+    expect([wordless.status, wordless.text.includes('Say why; it is kept in the audit.')]).to.deep.equal([
+      400,
+      true,
+    ]);
+    const wrong = await send({ 'f.amount_min': 'many', 'f.reason': 'agreed' });
+    expect(wrong.status).to.equal(400);
+    expect(wrong.text)
+      .to.match(/id="settings-amount_min-fault">amount_min /)
+      .and.to.include('value="many"');
+    const right = await send({ 'f.amount_min': '500', 'f.reason': 'agreed' });
+    expect([right.status, right.headers.get('location')]).to.deep.equal([303, `${back}?done=updateMerchant`]);
+    expect((await test.call('GET', `/admin/merchants/${merchant.id}`)).json.amount_min).to.equal(500);
+    await send({ 'f.amount_min': 'default', 'f.reason': 'no longer' });
+    expect((await test.call('GET', `/admin/merchants/${merchant.id}`)).json.amount_min).to.equal(null);
+    const { json } = await test.call('GET', `/admin/audit?target=${merchant.id}`);
+    const reasons = json.data.map(({ by, reason }: { by: string; reason: string }) => `${by}: ${reason}`);
+    expect(reasons).to.include.members(['admin: agreed', 'admin: no longer']);
+  });
+
+  it('tells an open page of each step of its actor, and ends its streams with the service', async () => {
+    const other = await startTestService();
+    const visitor = new Visitor();
+    visitor.base = other.adminUrl;
+    await visitor.signIn(other.operatorToken);
+    const payee = await other.merchant();
+    const { json } = await payee.create({ phone: '255700000021' });
+    const stream = await fetch(`${other.adminUrl}/console/stream?actor=${json.id}`, {
+      headers: { cookie: visitor.cookie },
+    });
+    expect(stream.headers.get('content-type')).to.include('text/event-stream');
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let heard = '';
+    const hear = async (text: string) => {
+      while (!heard.includes(text)) heard += (await reader.read()).value ?? `closed before ${text}`;
+    };
+    await hear('listening');
+    const body = { type: 'operator.asked', reason: 'the merchant is waiting' };
+    await other.call('POST', `/admin/actors/${json.id}/events`, { body });
+    await hear(`data: ${json.id}`);
+    expect((await fetch(`${other.adminUrl}/console/stream?mode=test`)).status).to.equal(401);
+    const ended = (async () => {
+      while (!(await reader.read()).done);
+    })();
+    await Promise.all([other.stop(), ended]);
+  });
+
+  it('shows whatever people wrote as text', async () => {
+    const name = `<img src=x onerror=alert(1)> & "Sons"`;
+    const { json } = await test.call('POST', '/admin/merchants', { body: { name, reason: 'to try' } });
+    const { text } = await (await signedIn()).get(`/console/test/merchants/${json.id}`);
+    expect(text)
+      .to.include('&lt;img src=x onerror=alert(1)&gt; &amp; &quot;Sons&quot;')
+      .and.to.not.include('<img src=x');
+  });
+});
