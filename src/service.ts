@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorWorkers, Sweeper } from './actors/actors.ts';
+import { AlertTeller } from './alerts.ts';
 import { createMerchantApp, createOperatorApp, operatorBehind } from './app.ts';
 import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
@@ -116,6 +117,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
   const { auditWatch, watch } = wired;
   const workers = new ActorWorkers({ actors, queues, handover, clock, log, watch });
   const sweep = { kind: 'timer', id: 'sweep' } as const;
+  const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
   const sweeper = new Sweeper({
     ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
     intervalMs: config.sweepIntervalMs,
@@ -134,6 +136,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
         everyMs: 3 * config.sweepIntervalMs,
         run: () => releaseStranded(webhookNeeds),
       },
+      { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
     ],
   });
   workers.start();
