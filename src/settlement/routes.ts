@@ -23,6 +23,8 @@ export interface SettlementsApi {
 export type ReadCollections = (ids: readonly string[]) => Promise<object[]>;
 
 const tag = 'Money';
+/** The newest of a page. */
+const first = { id: '$response.body#/data/0/id' };
 const SettlementId = Type.Object({
   id: Type.String({ maxLength: 30, pattern: idPattern('stl'), description: 'The settlement’s id.' }),
 });
@@ -54,7 +56,16 @@ export function listSettlements(settlements: SettlementsApi) {
         'An addition to the interface. One settlement per settlement date, latest date first, of the key’s mode. ' +
         'A day’s settlement appears within a minute of its first payment. Amounts are in whole Tanzanian shillings.',
       tag,
-      answers: { 200: { description: 'One page.', schema: listObject(SettlementObject, 'SettlementList') } },
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: listObject(SettlementObject, 'SettlementList'),
+          links: {
+            read: { operationId: 'getSettlement', parameters: first },
+            collections: { operationId: 'listSettlementCollections', parameters: first },
+          },
+        },
+      },
     },
     query: listQuery('stl', {}),
     handler: async ({ principal, query }) => {

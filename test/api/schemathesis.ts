@@ -1,0 +1,85 @@
+import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { startTestService, type TestService, until } from '../support/service.ts';
+
+/**
+ * Schemathesis makes requests from the OpenAPI document alone, good and bad ones, follows its links, and holds every
+ * answer to it. It is a Python program of this exact version, in an environment of its own that is kept in the
+ * user's cache; `npm run test:api` makes it where it is not there yet. Another walk: SEED=…, a longer one: EXAMPLES=…
+ */
+const version = '4.32.5';
+const environment = join(
+  process.env.XDG_CACHE_HOME || join(homedir(), '.cache'),
+  'kusanya',
+  `schemathesis-${version}`,
+);
+const seed = process.env.SEED ?? '1';
+const examples = process.env.EXAMPLES ?? '25';
+
+describe(`schemathesis ${version} (SEED=${seed})`, () => {
+  let test: TestService;
+  let folder: string;
+
+  before(async function () {
+    this.timeout(300_000);
+    const program = join(environment, 'bin', 'schemathesis');
+    if (!existsSync(program)) {
+      await promisify(execFile)('python3', ['-m', 'venv', environment]);
+      const pip = ['install', '--quiet', '--disable-pip-version-check', `schemathesis==${version}`];
+      await promisify(execFile)(join(environment, 'bin', 'pip'), pip);
+    }
+    folder = await mkdtemp(join(tmpdir(), 'kusanya-schemathesis-'));
+    test = await startTestService();
+  });
+
+  after(async () => {
+    await test?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('finds nothing in the merchants’ interface', async function () {
+    this.timeout(300_000);
+    const merchant = await test.merchant();
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    await test.call('POST', '/admin/settlements/run', { body: { reason: 'something to read' } });
+    const { code, output } = await schemathesis(folder, [
+      'run',
+      `${test.baseUrl}/v1/openapi.json`,
+      ...['--header', `Authorization: Bearer ${merchant.key}`],
+      ...['--seed', seed, '--max-examples', examples, '--no-color'],
+    ]);
+    expect(code, output).to.equal(0);
+    const [, generated, passed] = /(\d+) generated, (\d+) passed/.exec(output) ?? [];
+    expect(passed, output).to.equal(generated);
+    expect(Number(generated)).to.be.above(500);
+    const made = await test.service.wired.db.collection('collections').countDocuments();
+    expect(made, 'collections, ours and those that it made').to.be.above(3);
+    const isSettled = async () => (await test.call('GET', '/readyz')).json.status === 'ok';
+    expect(await until(isSettled)).to.equal(true);
+  });
+});
+
+/** Its exit code, and all that it said. */
+async function schemathesis(
+  folder: string,
+  args: string[],
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(join(environment, 'bin', 'schemathesis'), args, {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const keep = (chunk: Buffer) => {
+    output += chunk.toString();
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output };
+}
