@@ -19,7 +19,7 @@ export const showActor: Show = async (visit) => {
   const walk = await walkOf(visit, actor);
   const body = html`
 ${await headline(visit, actor)}
-<div class="split">
+<div class="split ${visit.query.get('chart') ? 'wide' : ''}">
 <div class="main">${chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
 <aside class="side" id="side" data-live>${nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
 </div>
@@ -47,7 +47,8 @@ async function headline(visit: Visit, actor: Actor): Promise<Html> {
 <h1>${await sentenceOf(visit, actor)}</h1>
 <p class="meta">${quarantined ? html`<span class="pill bad">set aside</span>` : pill(actor.state)}
 <code title="where it is on its chart">${actor.state}</code>
-<span class="quiet">for ${ago(actor.updated_at, visit.nowMs)}</span></p>
+<span class="quiet">for ${ago(actor.updated_at, visit.nowMs)}</span>
+<a href="${address(visit, `/inspector?actor=${encodeURIComponent(actor.id)}`)}">Inspect</a></p>
 ${quarantined ? html`<p class="fault" role="alert">Set aside since ${ago(quarantined.at, visit.nowMs)}: ${quarantined.why}. It takes no step until somebody repaired it.</p>` : ''}
 </header>`;
 }

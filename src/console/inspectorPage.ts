@@ -33,7 +33,7 @@ export const showInspector: Show = async (visit) => {
   const filters = actor ? '' : html`${choices(visit, 'machine', kinds)}${choices(visit, 'last', counts)}`;
   const body = html`<link rel="stylesheet" href="${inspectorStyle.path}">
 <script type="module" src="${inspectorScript.path}"></script>
-<div class="top"><h1>Inspector</h1><span id="inspector-line" class="quiet" role="status">not connected</span></div>
+<div class="top"><h1>Inspector</h1><a href="/admin/queues">Queues</a><span id="inspector-line" class="quiet" role="status">not connected</span></div>
 <div class="filters">${filters}${narrowed(visit, ['actor', 'merchant'])}</div>
 <noscript><p class="fault">This page draws a stream and needs its script. The same steps, without it: ${
     actor

@@ -60,6 +60,7 @@ export class Inspector {
   readonly #readQuery: (querystring: string) => Record<string, unknown>;
   readonly #pulse: NodeJS.Timeout;
   #places = 0;
+  #isClosed = false;
 
   constructor(options: InspectorOptions) {
     this.#options = options;
@@ -90,6 +91,7 @@ export class Inspector {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#pulse);
     if (this.#viewers.size === 0) return;
     for (const viewer of this.#viewers.keys()) viewer.close(closing.leaving, 'the service stops');
@@ -116,6 +118,7 @@ export class Inspector {
       if (!filter.actor) filter.mode ??= 'test';
       const found = await this.#source.matching(filter, last);
       if (filter.actor && found.length === 0) throw resourceNotFound();
+      if (this.#isClosed) throw new AppError('service_unavailable');
       this.#sockets.handleUpgrade(request, socket, head, (viewer) => {
         viewer.once('close', leave);
         this.#options.log.info({ operator: operator.name, filter }, 'inspector opened');

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { startBridge } from '../../src/inspector/bridge.ts';
 import { openBrowser, openWindow, type Window } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
@@ -112,6 +113,35 @@ describe('the inspector in a browser', function () {
       `${kusanya.adminUrl}/console/test/inspector?actor=col_01ARZ3NDEKTSV4RRFFQ69G5FAV`,
     );
     expect(answer?.status()).equal(404);
+  });
+
+  it('hands the stream to Stately’s page as soon as that listens, and to no other', async () => {
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    const { adminUrl: url, operatorToken: token } = kusanya;
+    const bridge = await startBridge({ url, token, query: { actor: json.id }, port: 0, say: () => {} });
+    const context = await browser!.newContext();
+    // Their page is out of reach here; this one does what their receiver does (inspector.stately.test.ts).
+    await context.route('https://stately.ai/**', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<ol></ol><script>
+          addEventListener('message', ({ data, origin }) => {
+            const line = document.createElement('li');
+            line.textContent = [origin, data.type, data.sessionId].join(' ');
+            document.querySelector('ol').append(line);
+          });
+          parent.postMessage({ type: '@statelyai.connected' }, '*');
+        </script>`,
+      }),
+    );
+    const page = await context.newPage();
+    await page.goto(bridge.url);
+    const lines = page.frameLocator('iframe').locator('li');
+    await lines.nth(6).waitFor();
+    expect(await lines.first().textContent()).equal(`${bridge.url} @xstate.actor ${json.id}`);
+    await context.close();
+    bridge.close();
   });
 
   it('shows the queues, with nothing to press that changes them', async () => {

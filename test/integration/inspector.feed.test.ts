@@ -185,6 +185,19 @@ describe('the feed of steps', () => {
     await third.close();
   });
 
+  it('goes on after Redis cut the line', async () => {
+    const { heard } = await watch(other);
+    const doc = await give(one.corridor, 'nest');
+    await pokedUntil(doc, async () => heard.length > 0);
+    await beside.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const before = heard.length;
+    const isHeard = until(async () => {
+      await tell(one.corridor, doc, 'poked');
+      return heard.length > before + 1;
+    });
+    expect(await isHeard).equal(true);
+  });
+
   it('shows no phone, no metadata and no secret', async () => {
     const { heard } = await watch(one);
     const doc = await give(one.corridor, 'nest');
