@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { Int32, Long } from 'mongodb';
+import { newId } from '../../src/ids.ts';
+import { redisFaults } from '../../src/operators/needs.ts';
+import type { Queues } from '../../src/queue.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
 
@@ -93,5 +97,124 @@ describe('operators’ overview', () => {
       .insertOne({ _id: 'planted', breach, firstSeenAt: at, lastSeenAt: at } as never);
     expect(await tile('ledger_breach', 'live')).to.include({ count: 1, oldest_at: at.toISOString() });
     expect(await tile('ledger_breach')).to.equal(undefined);
+  });
+});
+
+describe('each tile of the overview', () => {
+  let test: TestService;
+  const hourMs = 3_600_000;
+
+  before(async () => {
+    // Nobody works here: what is planted stays.
+    test = await startTestService({ ROLE: 'api' });
+  });
+
+  after(() => test.stop());
+
+  /** An actor as it might stand there; what its list shows is all that it needs. */
+  const actor = (state: string, more: { context?: object; data?: object; dueAt?: Date } = {}) => {
+    const at = Date.now() - 2 * hourMs;
+    const { context, data, dueAt = null } = more;
+    return {
+      ...{ state, status: state.split('.', 1)[0], merchantId: newId('mer', at), mode: 'test' },
+      ...{ machineVersion: 1, seq: 1, timers: [], calls: [], updatedAt: new Date(at), dueAt },
+      snapshot: { value: {}, context: { createdAt: at, failingSince: at, disabledAt: at, ...context } },
+      data: { amountTzs: 5_000, feeTzs: 100, currency: 'TZS', createdAt: new Date(at), ...data },
+    };
+  };
+  const payment = (state: string) => {
+    const data = { msisdn: '255700000077', reference: 'planted' };
+    return { _id: newId('col', Date.now() - 2 * hourMs), ...actor(state, { data }) };
+  };
+  const endpoint = (state: string) => ({ _id: newId('we', Date.now()), ...actor(state) });
+  const delivery = (state: string) => {
+    const data = { endpointId: newId('we', 1), eventId: newId('evt', 1), type: 'collection.succeeded' };
+    return {
+      _id: newId('dlv', Date.now() - 2 * hourMs),
+      ...actor(state, { data, context: { tries: 7, reason: null } }),
+    };
+  };
+  const settlement = (state: string, daysAgo: number) => {
+    const date = new Date(Date.now() + 3 * hourMs - daysAgo * 24 * hourMs).toISOString().slice(0, 10);
+    const context = { dueAtMs: Date.parse(date), settledTzs: 0, parts: {}, settledAt: null };
+    const of = actor(state, { data: { date, currency: 'TZS' }, context });
+    return { _id: `stl.test.${of.merchantId}.${date}`, ...of };
+  };
+  /** Money that waits for this settlement. */
+  const pending = ({ merchantId, data }: ReturnType<typeof settlement>) => ({
+    ...{ _id: `test:TZS:${merchantId}:1`, mode: 'test', currency: 'TZS', merchantId, stripe: new Int32(1) },
+    pending: { [(data as { date?: string }).date!]: Long.fromNumber(4_900) },
+  });
+
+  it('is there for its kind of trouble alone, and opens the list of just that', async () => {
+    const overdue = settlement('due', 1);
+    const planted: Record<string, [number, string, object[]]> = {
+      under_review: [
+        2,
+        'collections',
+        [payment('created.underReview.polling'), payment('created.underReview.resting')],
+      ],
+      past_deadline: [1, 'collections', [payment('created.awaitingApproval')]],
+      late_payment: [
+        2,
+        'collections',
+        [payment('failed.latePaid.held'), payment('expired.latePaid.returning')],
+      ],
+      nothing: [0, 'collections', [payment('succeeded.standing'), payment('expired.latePaid.returned')]],
+      settlement_held: [1, 'settlements', [settlement('held', 0)]],
+      settlement_overdue: [1, 'settlements', [overdue]],
+      // Not due yet: nothing to say about it.
+      nothing_either: [0, 'settlements', [settlement('due', -1)]],
+      money: [0, 'balances', [pending(overdue)]],
+      endpoint_failing: [
+        2,
+        'endpoints',
+        [endpoint('failing.warned'), endpoint('lastTry'), endpoint('failing.fresh')],
+      ],
+      endpoint_disabled: [
+        1,
+        'endpoints',
+        [endpoint('disabled.automatic.probing'), endpoint('disabled.operator')],
+      ],
+      delivery_exhausted: [1, 'deliveries', [delivery('failed'), delivery('delivered')]],
+      quarantined: [
+        1,
+        'replays',
+        [{ _id: newId('rpl', 1), ...actor('running.paging'), quarantined: { at: new Date(), why: 'x' } }],
+      ],
+      wakeups_late: [
+        1,
+        'replays',
+        [{ _id: newId('rpl', 2), ...actor('running.pausing', { dueAt: new Date(Date.now() - hourMs) }) }],
+      ],
+      rail_down: [1, 'breakers', [{ _id: 'brk.X.push', ...actor('open.waiting') }]],
+      no_worker: [1, 'leases', []],
+    };
+    const { db } = test.service.wired;
+    for (const [, into, docs] of Object.values(planted))
+      if (docs.length > 0) await db.collection(into).insertMany(docs as never[]);
+    const { needs_you: tiles } = (await test.call('GET', '/admin/overview?mode=test')).json;
+    const wanted = Object.entries(planted).filter(([, [count]]) => count > 0);
+    const counts = tiles.map(({ kind, count }: { kind: string; count: number }) => [kind, count]);
+    expect(counts).to.have.deep.members(wanted.map(([kind, [count]]) => [kind, count]));
+    for (const { kind, count, link, oldest_at: oldest } of tiles) {
+      const { status, json } = await test.call('GET', link);
+      expect(status, link).to.equal(200);
+      // The rails and the overview itself are no lists.
+      if (kind === 'no_worker' || kind === 'rail_down') continue;
+      expect(json.data, link).to.have.length(count);
+      if (kind !== 'settlement_overdue') expect(Date.parse(oldest), kind).to.be.below(Date.now());
+    }
+    expect((await test.call('GET', '/admin/overview?mode=live')).json.needs_you).to.have.length(1);
+  });
+
+  it('of Redis tells of one that throws keys out or forgets them', async () => {
+    const redis = (ready: boolean, text: string) =>
+      ({ ready, redis: { info: async () => text } }) as unknown as Queues;
+    const sound = 'maxmemory_policy:noeviction\r\naof_enabled:1\r\n';
+    expect(await redisFaults(redis(true, sound))).to.deep.equal([]);
+    expect(await redisFaults(redis(false, sound))).to.deep.equal(['redis_down']);
+    const unsound = 'maxmemory_policy:allkeys-lru\r\naof_enabled:0\r\n';
+    expect(await redisFaults(redis(true, unsound))).to.deep.equal(['redis_evicts', 'redis_forgets']);
   });
 });
