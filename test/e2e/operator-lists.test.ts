@@ -65,6 +65,7 @@ describe('operators’ lists', () => {
     ns: string;
     planSummary?: string;
     docsExamined?: number;
+    keysExamined?: number;
     hasSortStage?: boolean;
     nreturned?: number;
     command: Record<string, unknown>;
@@ -104,6 +105,9 @@ describe('operators’ lists', () => {
     }
     const read = work.reduce((sum, { docsExamined }) => sum + (docsExamined ?? 0), 0);
     expect(read, `${path}: documents read`).to.be.at.most(answered + beyond);
+    // One for each document, and a seek for each state and mode.
+    const keys = work.reduce((sum, { keysExamined }) => sum + (keysExamined ?? 0), 0);
+    expect(keys, `${path}: keys read`).to.be.at.most(2 * answered + 2 * beyond + 150);
   };
 
   const newest = (all: readonly Planted[], is: (one: Planted) => boolean, limit = 20) =>
@@ -373,6 +377,7 @@ describe('operators’ lists', () => {
         const what = `${path} ${each.ns} ${each.planSummary} ${JSON.stringify(each.command).slice(0, 400)}`;
         expect(each.planSummary, what).to.not.match(/COLLSCAN/);
         expect(each.docsExamined ?? 0, what).to.be.at.most(1_002);
+        expect(each.keysExamined ?? 0, what).to.be.at.most(1_100);
       }
       if (path === '/overview?mode=test') {
         const tile = json.needs_you.find(({ kind }: { kind: string }) => kind === 'late_payment');
