@@ -63,7 +63,13 @@ export class CommitUnknown extends MongoError {
   }
 }
 
+/** The batch meets a transaction that somebody has open, and may have open for long: whoever began it may be dead. */
+class Contended extends Error {}
+
 const duplicateKey = 11_000;
+const writeConflict = 112;
+/** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
+const conflictRounds = 5;
 
 export class Committer {
   readonly #client: MongoClient;
@@ -74,8 +80,9 @@ export class Committer {
   readonly #observe: CommitterOptions['observe'];
   #waiting: Member[] = [];
   #running: Promise<void> | undefined;
+  readonly #aside = new Set<Promise<unknown>>();
   /** Batches and members so far, for the metrics. */
-  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0 };
+  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0, asides: 0 };
 
   constructor(options: CommitterOptions) {
     this.#client = options.client;
@@ -100,7 +107,7 @@ export class Committer {
 
   /** Resolves when everything handed in so far has been answered. */
   async drain(): Promise<void> {
-    while (this.#running) await this.#running;
+    while (this.#running || this.#aside.size > 0) await Promise.all([this.#running, ...this.#aside]);
   }
 
   async #run(): Promise<void> {
@@ -115,11 +122,11 @@ export class Committer {
   }
 
   /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
-  async #settle(batch: Member[]): Promise<unknown> {
+  async #settle(batch: Member[], isAside = false): Promise<unknown> {
     if (batch.length === 0) return undefined;
     const elapsedMs = stopwatch();
     try {
-      await this.#attempt(batch);
+      await this.#attempt(batch, isAside);
       this.#observe?.({ members: batch, seconds: elapsedMs() / 1_000 });
       this.counts.batches += 1;
       this.counts.members += batch.length;
@@ -133,6 +140,10 @@ export class Committer {
   /** One member's bad luck or bad bytes must not be the others': the batch is parted until it stands alone. */
   async #divide(batch: Member[], error: unknown): Promise<unknown> {
     const alone = batch[0]!;
+    if (error instanceof Contended && batch.length === 1) {
+      this.#setAside(alone);
+      return undefined;
+    }
     if (error instanceof CommitUnknown || isOutage(error)) {
       for (const member of batch) member.fail(error);
       if (error instanceof CommitUnknown || typeof (error as MongoError).code === 'number') return undefined;
@@ -153,6 +164,13 @@ export class Committer {
       alone.settle({ ok: false, write: error.write });
     } else alone.fail(error);
     return undefined;
+  }
+
+  /** What a dead process has locked may stay so for seconds: who needs it waits beside the line, and nobody with him. */
+  #setAside(member: Member): void {
+    this.counts.asides += 1;
+    const waiting = this.#settle([member], true).finally(() => this.#aside.delete(waiting));
+    this.#aside.add(waiting);
   }
 
   /**
@@ -194,7 +212,7 @@ export class Committer {
   }
 
   /** Runs the transaction, repeating it for as long as MongoDB calls the fault transient. */
-  async #attempt(batch: Member[]): Promise<void> {
+  async #attempt(batch: Member[], isAside: boolean): Promise<void> {
     const plan = planOf(batch);
     const giveUpAt = performance.now() + this.#patienceMs;
     for (let round = 0; ; round += 1) {
@@ -204,9 +222,11 @@ export class Committer {
         return;
       } catch (error) {
         if (!hasLabel(error, 'TransientTransactionError') || performance.now() > giveUpAt) throw error;
+        const isConflict = (error as MongoError).code === writeConflict;
+        if (isConflict && !isAside && round >= conflictRounds) throw new Contended();
         this.counts.retries += 1;
         this.#log.debug({ round, error: String(error) }, 'batch retried');
-        const pauseMs = Math.random() * Math.min(200, 4 * 2 ** Math.min(round, 6));
+        const pauseMs = Math.random() * Math.min(isAside ? 500 : 200, 4 * 2 ** Math.min(round, 7));
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       } finally {
         await session.endSession();

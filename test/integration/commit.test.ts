@@ -187,6 +187,25 @@ describe('group commit', () => {
     });
   });
 
+  it('lets only those wait who need what somebody has locked and does not let go, as a killed process does', async () => {
+    await entries().insertOne({ _id: 'known' });
+    const dead = corridor.client.startSession();
+    dead.startTransaction();
+    await entries().insertOne({ _id: 'locked' }, { session: dead });
+    const waiting = committer.commit([entry('locked')]);
+    const begun = performance.now();
+    const others = Array.from({ length: 100 }, (_, n) => committer.commit([entry(`free${n}`)]));
+    expect(refused(await Promise.all(others))).deep.equal([]);
+    expect(refused(await Promise.all([committer.commit([entry('later')])]))).deep.equal([]);
+    expect(performance.now() - begun, 'nobody waited out a patience').below(9_000);
+    expect(committer.counts.asides).equal(1);
+    await dead.abortTransaction();
+    await dead.endSession();
+    expect(await waiting).deep.equal({ ok: true });
+    await committer.drain();
+    expect(await entries().countDocuments()).equal(103);
+  });
+
   it('answers all who lost their race after one look, however many they are', async () => {
     const isLost = (n: number) => n % 3 === 0;
     await sums().insertMany(Array.from({ length: 60 }, (_, n) => ({ _id: `a${n}`, seq: isLost(n) ? 7 : 1 })));
