@@ -64,9 +64,13 @@ function nowCard(visit: Visit, actor: Actor): Html {
       html`<li><span>${spaced(type)}</span><b>${started ? html`under way for ${ago(started, visit.nowMs)}` : 'to be made'}</b></li>`,
   );
   const rest = html`<p class="quiet">Nothing: it rests.</p>`;
+  const progress =
+    actor.machine === 'replay'
+      ? html`<progress max="${Number(actor.data.total)}" value="${Number(actor.context.replayed)}"></progress>`
+      : '';
   return card(
     'What comes by itself',
-    html`${timers.length + calls.length === 0 ? rest : html`<ul class="timers">${timers}${calls}</ul>`}
+    html`${progress}${timers.length + calls.length === 0 ? rest : html`<ul class="timers">${timers}${calls}</ul>`}
 ${facts([
   ['steps', actor.seq],
   ['version of the chart', actor.machine_version],

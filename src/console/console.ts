@@ -272,7 +272,9 @@ export class Console {
       const visit = this.#visit(visitor, state, { here, mode: parts.mode as Mode, params, trial });
       const page = await show(visit);
       if (typeof page === 'string') return ctx.redirect(page);
-      return send(ctx, framed(visit, withNotice(visit, page)), 200);
+      // What somebody just wrote, or rehearsed, stays before their eyes.
+      const shown = trial ? { ...page, live: undefined } : withNotice(visit, page);
+      return send(ctx, framed(visit, shown), 200);
     }
     throw resourceNotFound();
   }

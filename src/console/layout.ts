@@ -50,7 +50,7 @@ export function framed(visit: Visit, page: Page): string {
   const body = html`
 <a class="skip" href="#main">To the content</a>
 <header class="bar">
-  <a class="brand" href="/console/${mode}"><img src="${icon.path}" alt="" width="26" height="26">Kusanya</a>
+  <a class="brand" href="/console/${mode}"><img src="${icon.path}" alt="" width="26" height="26"><span>Kusanya</span></a>
   <nav aria-label="Mode" class="modes">${(['test', 'live'] as const).map(
     (each) =>
       html`<a href="/console/${each}" class="${each}" ${each === mode ? html`aria-current="true"` : ''}>${each}</a>`,

@@ -150,9 +150,9 @@ function slide(form) {
     const mine = latest;
     await new Promise((resolve) => setTimeout(resolve, 60));
     if (mine !== latest) return;
-    const address = new URL(location.href);
+    const address = new URL(form.action);
+    address.search = new URLSearchParams(new FormData(form));
     if (range.value === range.max) address.searchParams.delete('step');
-    else address.searchParams.set('step', range.value);
     history.replaceState(null, '', address);
     await show(address.href, { isForced: true }).catch(() => undefined);
     document.querySelector('[data-slider] input[type="range"]')?.focus({ preventScroll: true });
@@ -191,6 +191,7 @@ document.addEventListener('submit', ({ target, submitter }) => {
 });
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 
+document.querySelector('.pages [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
 prepare();
 tick();
 setInterval(tick, 1000);
