@@ -7,6 +7,7 @@ import { isolation } from './isolation.ts';
 import { journey } from './journey.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
+import { startRestate } from './restate.ts';
 import { recovery, stored, timers } from './scale.ts';
 import { settling } from './settling.ts';
 import { Stage } from './stage.ts';
@@ -89,13 +90,21 @@ async function creates(stage: Stage): Promise<void> {
   print('\nDurable creates, 64 connections, one api process each:');
   const ours = await stage.start<Hello>('ours.ts', 'bench_ours', { BENCH_ROLE: 'api' });
   const theirs = await stage.start<Hello>('straightforward.ts', 'bench_theirs', { BENCH_ROLE: 'api' });
-  const results: { ours: LoadResult[]; theirs: LoadResult[] } = { ours: [], theirs: [] };
+  const restate = await startRestate(stage, print);
+  const results: Record<'ours' | 'theirs' | 'restate', LoadResult[]> = { ours: [], theirs: [], restate: [] };
   for (let round = 0; round < rounds; round += 1) {
     results.ours.push(await stage.load(createPlan(ours.hello, `o${round}-`)));
     results.theirs.push(await stage.load(createPlan(theirs.hello, `t${round}-`)));
+    if (restate)
+      results.restate.push(await stage.load(createPlan({ port: restate.port, key: 'none' }, `r${round}-`)));
   }
   const our = show('Kusanya', results.ours);
   const their = show('straightforward', results.theirs);
+  if (restate) {
+    const { perSecond } = show('Restate', results.restate);
+    print(`  ratio to Restate ${(our.perSecond / perSecond).toFixed(2)}×`);
+    await restate.close();
+  }
   const least = await floor(stage, seconds * 1_000);
   print(
     `  ${'raw batched floor (3 documents)'.padEnd(34)} ${String(least).padStart(7)}/s   Kusanya reaches ${((100 * our.perSecond) / least).toFixed(0)} % of it`,
@@ -136,6 +145,23 @@ async function lifecycles(stage: Stage): Promise<void> {
     await stage.end(child);
     return perSecond;
   };
+  const onRestate = async (): Promise<number> => {
+    const restate = await startRestate(stage, print);
+    if (!restate) return Number.NaN;
+    const startedAt = performance.now();
+    const plan = createPlan({ port: restate.port, key: 'none' }, 'lr-', {
+      warmupMs: 0,
+      durationMs: 300_000,
+      count,
+    });
+    const { requests } = await stage.load(plan);
+    while ((await restate.paid()) < requests && performance.now() - startedAt < 300_000)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    const perSecond = Math.round(requests / ((performance.now() - startedAt) / 1000));
+    print(`  ${'Restate'.padEnd(34)} ${String(perSecond).padStart(7)}/s`);
+    await restate.close();
+    return perSecond;
+  };
   const our: number[] = [];
   const their: number[] = [];
   for (let round = 0; round < Math.min(rounds, 2); round += 1) {
@@ -144,7 +170,8 @@ async function lifecycles(stage: Stage): Promise<void> {
       await run('straightforward.ts', `bench_sflife${round}`, 'sf_collections', { status: 'succeeded' }),
     );
   }
-  print(`  ratio ${(median(our) / median(their)).toFixed(2)}×`);
+  const ratio = (other: number) => `${(median(our) / other).toFixed(2)}×`;
+  print(`  ratio ${ratio(median(their))}, to Restate ${ratio(await onRestate())}`);
 }
 
 /** Deliveries per second to a fast local receiver: every attempt durably recorded, beside a worker that records nothing. */
