@@ -30,6 +30,14 @@ export function createLog(level: string, destination?: DestinationStream): Log {
   );
 }
 
+/**
+ * For lines of fixed fields, written for every request and step: looking for the names of secret fields would be four
+ * fifths of their cost. The last sieve is still there.
+ */
+export function withoutFieldNames(log: Log): Log {
+  return log.child({}, { redact: [] });
+}
+
 /** Our own secrets, and Tanzanian mobile numbers as they are written. Ids and longer numbers are let be. */
 const secretPattern = /\b(kusanya_[a-z]+_(?:sk_)?|whsec_)[\w+/-]{8,}={0,2}/g;
 const phonePattern = /(?<![\w.])(\+?255|0)([67])\d{4}(\d{4})(?!\w)/g;

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { type Clock, stopwatch } from '../clock.ts';
 import { newId } from '../ids.ts';
-import type { Log } from '../log.ts';
+import { type Log, withoutFieldNames } from '../log.ts';
 import type { AppError } from './errors.ts';
 import { loggable, renderError } from './render.ts';
 
@@ -36,7 +36,8 @@ const requestIdPattern = /^[\w-]{8,64}$/;
  * and writes the one log line.
  */
 export function access(deps: { clock: Clock; log: Log; observe?: (line: AccessLine) => void }): Middleware {
-  const { clock, log, observe } = deps;
+  const { clock, observe } = deps;
+  const log = withoutFieldNames(deps.log);
   return async (ctx, next) => {
     const elapsedMs = stopwatch();
     const requestId = requestIdOf(ctx, clock);

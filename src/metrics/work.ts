@@ -2,7 +2,7 @@ import type { AttemptDetail } from '../../machines/delivery.ts';
 import type { CallAnswer, Committed, CommittedBatch, WorkWatch } from '../actors/actors.ts';
 import { type AlertDoc, alertsSpec } from '../alerts.ts';
 import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import { type Log, withoutFieldNames } from '../log.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface WorkObserver extends WorkWatch {
@@ -17,7 +17,8 @@ export interface WorkObserver extends WorkWatch {
  * Counts and logs what the corridor does: a line for each step, each call that was made and each alert. Lines name
  * things by their ids and hold nothing that a merchant or a customer wrote.
  */
-export function observeWork(metrics: Metrics, clock: Clock, log: Log): WorkObserver {
+export function observeWork(metrics: Metrics, clock: Clock, every: Log): WorkObserver {
+  const log = withoutFieldNames(every);
   return {
     metrics,
     heard: () => metrics.lastCallback.set(clock.now() / 1_000),
