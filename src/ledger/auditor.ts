@@ -13,7 +13,7 @@ import {
   merchantsPosted,
   unevenlyMoved,
 } from './counters.ts';
-import type { Mode } from './postings.ts';
+import { bothModes, type Mode } from './postings.ts';
 
 /**
  * Proves the books against everything else that is stored (money.md "Auditor"): every minute what is new, every
@@ -108,8 +108,8 @@ export async function auditRecent(db: Db, nowMs: number, cursor: AuditCursor): P
   const untilMs = Math.max(cursor.untilMs, nowMs - trailingMs);
   const window = { $gte: new Date(cursor.untilMs), $lt: new Date(untilMs) };
   const snapshotAt = await currentSnapshot(db);
-  await findings.take(checkEntries(db, { postedAt: window }));
-  await findings.take(checkBooks(db, { postedAt: window }));
+  await findings.take(checkEntries(db, { ...bothModes, postedAt: window }));
+  await findings.take(checkBooks(db, { ...bothModes, postedAt: window }));
   await findings.take(checkRecentCollections(db, window, checked));
   const suspects = await suspectsOf(db, cursor.snapshotAt, snapshotAt, window);
   const settledBefore = new Date(nowMs - trailingMs);
@@ -258,7 +258,7 @@ async function* checkRecentCollections(
     .collection('journal_entries')
     .aggregate<{ _id: string }>(
       [
-        { $match: { postedAt: window, 'source.machine': 'collection' } },
+        { $match: { ...bothModes, postedAt: window, 'source.machine': 'collection' } },
         { $project: { _id: 0, id: '$source.id' } },
         { $unionWith: { coll: 'events', pipeline: events } },
         { $group: { _id: '$id' } },

@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
-import { accountName, isMerchantKind, type Mode, parseAccount } from './postings.ts';
+import { accountName, bothModes, isMerchantKind, type Mode, parseAccount } from './postings.ts';
 
 /**
  * The auditor's look at the counters: each must be the sum of its journal lines. Reads only, and never waits
@@ -116,7 +116,7 @@ export async function unevenlyMoved(
 ): Promise<MerchantBook[]> {
   const sums: Sums = new Map();
   const touched = new Set<string>();
-  const pipeline = lineSums({ postedAt: { $gte: span.settledBefore } });
+  const pipeline = lineSums({ ...bothModes, postedAt: { $gte: span.settledBefore } });
   const ends = [
     { at: span.since, sign: -1 },
     { at: span.until, sign: 1 },
@@ -151,7 +151,13 @@ export async function merchantsPosted(
   const rows = db
     .collection(journal)
     .aggregate<{ _id: MerchantBook }>([
-      { $match: { postedAt: window, ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }) } },
+      {
+        $match: {
+          ...bothModes,
+          postedAt: window,
+          ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }),
+        },
+      },
       { $group: { _id: { merchantId: '$merchantId', mode: '$mode' } } },
     ]);
   return (await rows.toArray()).map((row) => row._id);

@@ -148,8 +148,9 @@ export const entriesSpec: CollectionSpec = {
     },
     // The rare facts, which a filtered list would seek among a million captures.
     { key: { merchantId: 1, mode: 1, type: 1, postedAt: 1, _id: 1 }, partial: { type: { $in: rareTypes } } },
+    { key: { mode: 1, type: 1, postedAt: 1, _id: 1 }, partial: { type: { $in: rareTypes } } },
     // What is new, for the auditor and for lists over all merchants.
-    { key: { postedAt: 1, _id: 1 } },
+    { key: { mode: 1, postedAt: 1, _id: 1 } },
   ],
 };
 

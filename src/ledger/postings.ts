@@ -8,6 +8,9 @@ import { int64 } from '../mongo.ts';
 
 export type Mode = 'live' | 'test';
 
+/** Both books: what is asked of all entries names the modes, so that an index by mode and time serves. */
+export const bothModes = { mode: { $in: ['live', 'test'] as Mode[] } };
+
 /** The closed list of facts, in the order of money.md's table. */
 export const entryTypes = [
   'collection.succeeded',

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Int32, Long } from 'mongodb';
 import { newId } from '../../src/ids.ts';
 import { insertAll, type Planted, plantCollections, plantDeliveries } from '../support/many.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -27,6 +28,7 @@ describe('operators’ lists', () => {
     deliveries = await plantDeliveries(db, many, endpoints);
     await insertAll(db, 'audit', auditLines());
     await insertAll(db, 'settlements', settlements());
+    await insertAll(db, 'journal_entries', entries());
     await db.command({ profile: 2 });
   });
 
@@ -57,6 +59,35 @@ describe('operators’ lists', () => {
         ...{ _id: `stl.${mode}.${merchantId}.${date}`, mode, merchantId, state, machineVersion: 1, seq: 1 },
         ...{ timers: [], calls: [], dueAt: null, updatedAt: new Date(), data: { date, currency: 'TZS' } },
         snapshot: { value: state, context },
+      };
+    });
+
+  /** Few are live, and few are anything but captures. */
+  const entries = () =>
+    Array.from({ length: many / 4 }, (_, n) => {
+      const mode = n % 97 === 0 ? 'live' : 'test';
+      const merchantId = merchants[n % 11]!;
+      const account = (name: string) => `${mode}:TZS:${name}`;
+      const [none, net] = [Long.fromNumber(0), Long.fromNumber(4_900)];
+      const stripe = new Int32(1);
+      const at = new Date(1_700_000_000_000 + n * 60_000);
+      const money = { account: account(`merchant_pending:${merchantId}`), bucket: '2026-11-22', stripe };
+      return {
+        ...{
+          _id: `${mode}:col_${n}:succeeded`,
+          mode,
+          currency: 'TZS',
+          merchantId,
+          effectiveAt: at,
+          postedAt: at,
+        },
+        type: n % 300 === 7 ? 'success.reversed' : 'collection.succeeded',
+        lines: [
+          { account: account('provider_clearing:MPESA_TZ'), debit: net, credit: none },
+          { ...money, debit: none, credit: net },
+        ],
+        source: { machine: 'collection', id: `col_${n}`, seq: new Int32(1) },
+        ...{ providerReference: null, feePlan: null },
       };
     });
 
@@ -343,6 +374,37 @@ describe('operators’ lists', () => {
           .slice(0, 20)
           .map(({ _id }) => _id),
       );
+      frugal(query, work, { answered: json.data.length, beyond: 30 });
+    }
+  });
+
+  it('of journal entries: by mode, type, merchant, account, source and time', async () => {
+    const all = entries().reverse();
+    type Entry = (typeof all)[number];
+    const to = all[3_000]!.postedAt.toISOString();
+    const cases: [string, (entry: Entry) => boolean][] = [
+      ['mode=test', ({ mode }) => mode === 'test'],
+      ['mode=live', ({ mode }) => mode === 'live'],
+      ['mode=test&type=success.reversed', ({ mode, type }) => mode === 'test' && type === 'success.reversed'],
+      [
+        `mode=live&merchant=${merchants[3]}`,
+        ({ mode, merchantId }) => mode === 'live' && merchantId === merchants[3],
+      ],
+      ['mode=test&source=col_77', ({ source }) => source.id === 'col_77'],
+      [
+        `mode=test&account=test:TZS:merchant_pending:${merchants[3]}`,
+        ({ mode, merchantId }) => mode === 'test' && merchantId === merchants[3],
+      ],
+      [`mode=live&to=${to}`, ({ mode, postedAt }) => mode === 'live' && postedAt < new Date(to)],
+    ];
+    for (const [query, is] of cases) {
+      const { json, work } = await watched(`/ledger/entries?${query}`);
+      const wanted = all
+        .filter(is)
+        .slice(0, 20)
+        .map(({ _id }) => _id);
+      const keys = json.data.map((entry: { posting_key: string }) => entry.posting_key);
+      expect(keys, query).to.deep.equal(wanted);
       frugal(query, work, { answered: json.data.length, beyond: 30 });
     }
   });
