@@ -158,15 +158,17 @@ export class InspectSession {
     const found = await source.matching(filter, last);
     const others = new Map<string, string[]>();
     for (const [id, { machine }] of [...this.#told].slice(-checkedMax)) {
-      if (found.some(({ doc }) => doc._id === id)) continue;
+      if (found.some((head) => head.id === id)) continue;
       others.set(machine, [...(others.get(machine) ?? []), id]);
     }
-    for (const [machine, ids] of others) found.push(...(await source.these(machine, ids)));
-    for (const stored of found.reverse()) {
-      const { _id, seq } = stored.doc;
-      if (seq <= (this.#told.get(_id)?.seq ?? 0)) continue;
+    for (const [machine, ids] of others) {
+      const definition = source.definition(machine);
+      if (definition) found.push(...(await source.heads(definition, ids)));
+    }
+    const missed = found.filter(({ id, seq }) => seq > (this.#told.get(id)?.seq ?? 0));
+    for (const stored of (await source.read(missed)).reverse()) {
       for (const step of await this.#stepsOf(stored)) this.#tell(step);
-      this.#remember(_id, stored.definition.name, seq);
+      this.#remember(stored.doc._id, stored.definition.name, stored.doc.seq);
     }
   }
 

@@ -116,7 +116,7 @@ export class Inspector {
       }
       // Test and live are never mixed, and live is asked for by its name.
       if (!filter.actor) filter.mode ??= 'test';
-      const found = await this.#source.matching(filter, last);
+      const found = await this.#source.read(await this.#source.matching(filter, last));
       if (filter.actor && found.length === 0) throw resourceNotFound();
       if (this.#isClosed) throw new AppError('service_unavailable');
       this.#sockets.handleUpgrade(request, socket, head, (viewer) => {

@@ -9,24 +9,39 @@ import {
 } from '../actors/actors.ts';
 import type { StepFilter } from './notice.ts';
 
+/** An actor, and how far it is. */
+export interface Head {
+  definition: MachineDefinition;
+  id: string;
+  seq: number;
+  updatedAt: Date;
+  merchantId: string;
+}
+
 /** An actor as stored, with its chart. */
 export interface Stored {
   definition: MachineDefinition;
   doc: ActorDoc;
 }
 
-/** A page of actors that only a mode was asked of may have to leave out as many again. */
-const othersMax = 500;
 const readWithinMs = 5_000;
+const headFields = { seq: 1, updatedAt: 1, merchantId: 1 } as const;
+/** Where there is no index: how many of others are read beside those that were asked for. */
+const othersMax = 500;
 
-/** What the inspector reads of MongoDB: actors and their history, never more than asked for. */
+/** What the inspector reads of MongoDB: actors and their history, by indexes, never more than asked for. */
 export class ActorSource {
   readonly #db: Db;
   readonly #definitions: readonly MachineDefinition[];
+  readonly #leaves: ReadonlyMap<string, string[]>;
+  readonly #byMerchant = new Map<string, Promise<boolean>>();
 
   constructor({ db, actors }: { db: Db; actors: Pick<Actors, 'definitions'> }) {
     this.#db = db;
     this.#definitions = actors.definitions;
+    this.#leaves = new Map(
+      actors.definitions.map(({ name, machine }) => [name, leavesOf(machine.root.states, '')]),
+    );
   }
 
   get machines(): string[] {
@@ -37,26 +52,43 @@ export class ActorSource {
     return this.#definitions.find(({ name }) => name === machine);
   }
 
-  /** The actors that match, at most `last` of those that were made last; the newest first. */
-  async matching(filter: StepFilter, last: number): Promise<Stored[]> {
+  /** The actors that match, at most `last` of those that were made last; the latest to move first. */
+  async matching(filter: StepFilter, last: number): Promise<Head[]> {
     const { machine, actor } = filter;
     const definitions = this.#definitions.filter(({ name }) => machine === undefined || machine === name);
     const found = await Promise.all(
-      definitions.map(async (definition) => {
-        const docs = await (actor ? this.#byId(definition, [actor]) : this.#latest(definition, filter, last));
-        return docs.filter((doc) => isOf(filter, doc)).map((doc) => ({ definition, doc }));
-      }),
+      definitions.map((definition) =>
+        actor ? this.heads(definition, [actor], filter) : this.#latest(definition, filter, last),
+      ),
     );
-    const newestFirst = (one: Stored, other: Stored) =>
-      other.doc.updatedAt.getTime() - one.doc.updatedAt.getTime();
-    return found.flat().sort(newestFirst).slice(0, last);
+    const latestFirst = (one: Head, other: Head) => other.updatedAt.getTime() - one.updatedAt.getTime();
+    return found.flat().sort(latestFirst).slice(0, last);
   }
 
-  /** These actors as they are now. */
-  async these(machine: string, ids: string[]): Promise<Stored[]> {
-    const definition = this.definition(machine);
-    if (!definition) return [];
-    return (await this.#byId(definition, ids)).map((doc) => ({ definition, doc }));
+  /** How far these actors are, of those that match. */
+  async heads(definition: MachineDefinition, ids: string[], filter: StepFilter = {}): Promise<Head[]> {
+    return this.#find(definition, { _id: { $in: ids }, ...narrowing(filter) }, ids.length);
+  }
+
+  /** The actors whole, in the same order. */
+  async read(heads: readonly Head[]): Promise<Stored[]> {
+    const byDefinition = new Map<MachineDefinition, string[]>();
+    for (const { definition, id } of heads) {
+      byDefinition.set(definition, [...(byDefinition.get(definition) ?? []), id]);
+    }
+    const docs = await Promise.all(
+      [...byDefinition].map(([{ plural }, ids]) =>
+        this.#db
+          .collection<ActorDoc>(plural)
+          .find({ _id: { $in: ids } }, { maxTimeMS: readWithinMs })
+          .toArray(),
+      ),
+    );
+    const byId = new Map(docs.flat().map((doc) => [doc._id, doc]));
+    return heads.flatMap(({ definition, id }) => {
+      const doc = byId.get(id);
+      return doc ? [{ definition, doc }] : [];
+    });
   }
 
   /** Lines of an actor's history with `after < seq < before`, at most the latest `limit` of them, oldest first. */
@@ -70,24 +102,63 @@ export class ActorSource {
     return found.reverse();
   }
 
-  #byId({ plural }: MachineDefinition, ids: string[]): Promise<ActorDoc[]> {
-    const among = { _id: { $in: ids } };
-    return this.#db.collection<ActorDoc>(plural).find(among, { maxTimeMS: readWithinMs }).toArray();
+  /**
+   * All of a mode are merged from the index of the states. Deliveries have no index of a merchant's: of those, a
+   * merchant's among the newest few hundred must do.
+   */
+  async #latest(definition: MachineDefinition, filter: StepFilter, last: number): Promise<Head[]> {
+    const { merchant } = filter;
+    if (merchant && (await this.#isIndexedByMerchant(definition))) {
+      return this.#find(definition, narrowing(filter), last);
+    }
+    const state = { $in: this.#leaves.get(definition.name)! };
+    const ofMode = { ...narrowing({ ...filter, merchant: undefined }), state };
+    const found = await this.#find(definition, ofMode, merchant ? last + othersMax : last);
+    return found.filter(({ merchantId }) => !merchant || merchant === merchantId).slice(0, last);
   }
 
-  #latest({ plural }: MachineDefinition, { merchant, mode }: StepFilter, last: number): Promise<ActorDoc[]> {
-    // By merchant and mode there is an index. Else the newest few are read whatever they are: bounded, not whole.
-    const isIndexed = merchant !== undefined && mode !== undefined;
-    const among = isIndexed ? { merchantId: { $eq: merchant }, mode: { $eq: mode } } : {};
-    return this.#db
-      .collection<ActorDoc>(plural)
+  #isIndexedByMerchant({ plural }: MachineDefinition): Promise<boolean> {
+    let known = this.#byMerchant.get(plural);
+    if (!known) {
+      known = this.#db
+        .collection(plural)
+        .indexes()
+        .then((indexes) => indexes.some(({ key }) => Object.keys(key).join() === 'merchantId,mode,_id'));
+      known.catch(() => this.#byMerchant.delete(plural));
+      this.#byMerchant.set(plural, known);
+    }
+    return known;
+  }
+
+  async #find(definition: MachineDefinition, among: object, limit: number): Promise<Head[]> {
+    const docs = await this.#db
+      .collection<ActorDoc>(definition.plural)
       .find(among, { maxTimeMS: readWithinMs })
+      .project<Pick<ActorDoc, '_id' | 'seq' | 'updatedAt' | 'merchantId'>>(headFields)
       .sort({ _id: -1 })
-      .limit(isIndexed || (!merchant && !mode) ? last : last + othersMax)
+      .limit(limit)
       .toArray();
+    return docs.map(({ _id: id, seq, updatedAt, merchantId }) => ({
+      definition,
+      id,
+      seq,
+      updatedAt,
+      merchantId,
+    }));
   }
 }
 
-function isOf({ merchant, mode }: StepFilter, doc: ActorDoc): boolean {
-  return (!merchant || merchant === doc.merchantId) && (!mode || mode === doc.mode);
+function narrowing({ merchant, mode }: StepFilter): object {
+  return {
+    ...(merchant ? { merchantId: { $eq: merchant } } : {}),
+    ...(mode ? { mode: { $eq: mode } } : {}),
+  };
+}
+
+/** Where an actor can stand, as `state` has it. */
+function leavesOf(states: MachineDefinition['machine']['root']['states'], path: string): string[] {
+  return Object.entries(states).flatMap(([name, node]) => {
+    const inner = leavesOf(node.states, `${path}${name}.`);
+    return inner.length > 0 ? inner : [`${path}${name}`];
+  });
 }
