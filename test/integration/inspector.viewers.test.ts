@@ -115,8 +115,10 @@ describe('viewers of the inspector', () => {
     await until(async () => messages.length > 0);
     viewer.pause();
     const text = 'x'.repeat(2_000);
-    for (let n = 0; n < 6_000; n += 1)
+    for (let n = 0; n < 6_000; n += 1) {
       noticed(noticeOf(`nest_many_${n % 3_000}`, 1 + Math.floor(n / 3_000), text));
+      if (n % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
     viewer.resume();
     await until(async () => messages.at(-1)?.sessionId === 'nest_many_2999');
     const known = new Set<string>();
