@@ -219,11 +219,23 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
       if (isDryRun) return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook } };
       const { name: by } = principal;
       const { type: action, reason } = body;
-      const before = { state: outlook.from };
+      const [before, after] = [{ state: outlook.from }, { state: outlook.to }];
+      const { merchantId } = doc;
+      const line = auditLine({
+        at,
+        by,
+        action,
+        target: ref.id,
+        merchantId,
+        reason,
+        requestId,
+        before,
+        after,
+      });
       const sending = actors.send(ref, event, {
         stepId: requestId,
         cause: { kind: 'operator', id: by },
-        writes: [auditLine({ at, by, action, target: ref.id, reason, requestId, before })],
+        writes: [line],
       });
       const result = await sending.catch((error) => {
         if (!(error instanceof StepRefused)) throw error;

@@ -159,11 +159,14 @@ export function resendDelivery({ actors, clock }: DeliveryAdminDeps): Endpoint<O
     body: bodyOf('Resend', { reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
       const id = params.id as string;
-      await found(actors.read({ machine: 'delivery', id }));
+      const { merchantId, state } = await found(actors.read({ machine: 'delivery', id }));
       const at = clock.now();
       const { reason } = body;
       const by = principal.name;
-      const line = auditLine({ at, by, action: 'delivery.resent', target: id, reason, requestId });
+      const line = auditLine({
+        ...{ at, by, action: 'delivery.resent', target: id, merchantId, reason, requestId },
+        before: { state },
+      });
       const result = await actors.send(
         { machine: 'delivery', id },
         { type: 'operator.resent', at, reason },

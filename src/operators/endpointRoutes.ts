@@ -257,7 +257,16 @@ async function command(
 ): Promise<EndpointDoc> {
   const { id, type, reason, requestId } = sent;
   const at = clock.now();
-  const line = auditLine({ ...more.audit, at, by: principal.name, target: id, reason, requestId });
+  const { merchantId } = await standing(actors, id);
+  const line = auditLine({
+    ...more.audit,
+    at,
+    by: principal.name,
+    target: id,
+    merchantId,
+    reason,
+    requestId,
+  });
   const result = await actors.send(
     { machine: 'endpoint', id },
     { type, at, reason },
@@ -285,7 +294,9 @@ export function commandEndpoint(
       const id = params.id as string;
       const { reason } = (body ?? query) as { reason: string };
       // Deleting what is deleted is no fault; whoever enables it would be told a lie.
-      await (isDelete ? found(actors.read({ machine: 'endpoint', id })) : standing(actors, id));
+      const { merchantId, state } = await (isDelete
+        ? found(actors.read({ machine: 'endpoint', id }))
+        : standing(actors, id));
       const at = clock.now();
       const result = await actors.send(
         { machine: 'endpoint', id },
@@ -299,6 +310,8 @@ export function commandEndpoint(
               by: principal.name,
               action: `endpoint.${command}`,
               target: id,
+              merchantId,
+              before: { state },
               reason,
               requestId,
             }),

@@ -120,6 +120,10 @@ describe('operators and actors', () => {
       await set(4_900);
       // Then the same in earnest.
       const real = await send(id, { type: 'operator.acceptedLate' });
+      const [line, ...others] = await audit(id);
+      expect(others).to.deep.equal([]);
+      expect(line).to.deep.include({ by: 'admin', merchantId: payee.id, reason: 'as agreed' });
+      expect([line!.before.state, line!.after.state]).to.deep.equal([dry.json.from, dry.json.to]);
       expect(real.json).to.deep.equal({ ...dry.json, dry_run: false });
       expect((await payee.get(`/v1/collections/${id}`)).json.status).to.equal('succeeded');
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { operatorRoutes } from '../../src/app.ts';
+import { merchantRoutes, operatorRoutes } from '../../src/app.ts';
 import { checksum } from '../../src/merchants/merchants.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
@@ -137,6 +137,25 @@ describe('named operators', () => {
       expect(auth, path).to.not.equal('viewer');
       const { body, query } = endpoint as { body?: { required?: string[] }; query?: { required?: string[] } };
       expect((body ?? query)?.required, `${method} ${path}`).to.include('reason');
+    }
+  });
+
+  it('open nothing on the merchants’ listener', async () => {
+    const { token } = await letIn('admin');
+    const nothing: object = new Proxy(() => nothing, { get: () => nothing });
+    const routes = merchantRoutes(nothing as Parameters<typeof merchantRoutes>[0]);
+    for (const { method, path, auth } of routes) {
+      if (auth === 'none') continue;
+      for (const each of [token, test.operatorToken]) {
+        const headers = { 'idempotency-key': 'of an operator' };
+        const body = method === 'GET' ? {} : { body: {} };
+        const answer = await test.call(method, path.replace(':id', 'nothing'), {
+          token: each,
+          headers,
+          ...body,
+        });
+        expect(codeOf(answer), `${method} ${path}`).to.equal('401 api_key_invalid');
+      }
     }
   });
 });
