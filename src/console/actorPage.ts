@@ -158,6 +158,17 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
     submit: 'Hold',
   },
   'operator.released': { title: 'Release', hint: 'What is due settles within a minute.', submit: 'Release' },
+  'operator.opened': {
+    title: 'Stop calling the network',
+    hint: 'Until somebody lets it go on. New live collections are refused meanwhile.',
+    submit: 'Stop',
+    isDangerous: true,
+  },
+  'operator.closed': {
+    title: 'Call the network again',
+    hint: 'Calls go out at once.',
+    submit: 'Go on',
+  },
   'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
 };
 

@@ -88,7 +88,7 @@ ${machineryCard(overview)}`;
 
 function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview): Html {
   if (isGreen) return html`<p class="card green">Nothing needs you.</p>`;
-  return html`<div class="tiles">${tiles.map((tile) => {
+  return html`<h2 class="lead">Needs you</h2><div class="tiles">${tiles.map((tile) => {
     const [name, advice, isBad] = tileWords[tile.kind] ?? [label(tile.kind), ''];
     const details: Part[] = [
       tile.machine &&

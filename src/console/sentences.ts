@@ -82,9 +82,10 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const how: Readonly<Record<string, string>> = {
       closed: 'is closed: calls to the network go out',
       open: 'is open: the network failed too often and is left alone for a while',
+      'open.held': 'is held open by an operator: no call goes out',
       halfOpen: 'is half open: the network is being tried',
     };
-    return html`The breaker of ${String(actor.data.operation)} ${how[actor.state] ?? actor.state}.`;
+    return html`The breaker of ${String(actor.data.operation)} ${how[actor.state] ?? how[actor.state.split('.', 1)[0]!]}.`;
   },
 };
 

@@ -105,6 +105,8 @@ const stateNames: Readonly<Record<string, string>> = {
   'running.paging': 'running',
   'running.pausing': 'running',
   halfOpen: 'half open',
+  'open.waiting': 'open',
+  'open.held': 'held open',
 };
 
 /** `awaitingApproval` → `awaiting approval` */
@@ -166,6 +168,8 @@ const eventNames: Readonly<Record<string, string>> = {
   'operator.held': 'operator: held back',
   'operator.released': 'operator: released',
   'operator.canceled': 'operator: stopped',
+  'operator.opened': 'operator: opened',
+  'operator.closed': 'operator: closed',
   'attempt.succeeded': 'answered 2xx',
   'attempt.failed': 'attempt failed',
   'attempt.withheld': 'withheld: endpoint disabled',
