@@ -185,6 +185,18 @@ function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
   return faults;
 }
 
+const OperatorEvent = Type.Object(
+  {
+    type: Type.String({ maxLength: 64, pattern: '^operator\\.[A-Za-z]+$' }),
+    reason: Reason,
+    dry_run: Type.Optional(Type.Boolean()),
+    outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
+    failureCode: Type.Optional(Type.Enum([...failureCodes])),
+    receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  { title: 'OperatorEvent', additionalProperties: false },
+);
+
 export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
@@ -195,17 +207,7 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
       ['action_not_allowed'],
     ),
     params: ActorId,
-    body: Type.Object(
-      {
-        type: Type.String({ maxLength: 64, pattern: '^operator\\.[A-Za-z]+$' }),
-        reason: Reason,
-        dry_run: Type.Optional(Type.Boolean()),
-        outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
-        failureCode: Type.Optional(Type.Enum([...failureCodes])),
-        receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-      },
-      { title: 'OperatorEvent', additionalProperties: false },
-    ),
+    body: OperatorEvent,
     check: verdictFaults,
     handler: async ({ principal, params, body, requestId }) => {
       const ref = refOf(params.id);
