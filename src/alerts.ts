@@ -50,7 +50,8 @@ interface AlertTellerOptions {
 
 /** One kind is posted at most this often: what comes in between goes with the next. */
 const apartMs = limits.minuteMs;
-const dueMax = 500;
+/** Of one kind in one post. */
+const dueMax = 2_000;
 const shownMax = 20;
 /** Waits after failed posts; then it is left to the log and the overview. */
 const retryMs = [10_000, limits.minuteMs, 5 * limits.minuteMs, 15 * limits.minuteMs];
@@ -71,16 +72,16 @@ export class AlertTeller {
   /** Tells what is due. For every few seconds, by one process. */
   async tell(): Promise<void> {
     const { clock, log, url } = this.#options;
-    const due = await this.#alerts
-      .find({ tellAt: { $lte: new Date(clock.now()), $type: 'date' } })
-      .sort({ tellAt: 1 })
-      .limit(dueMax)
-      .toArray();
-    const kinds = new Map<string, AlertDoc[]>();
-    for (const alert of due) kinds.set(alert.kind, [...(kinds.get(alert.kind) ?? []), alert]);
-    for (const [kind, alerts] of kinds) {
+    const isDue = { tellAt: { $lte: new Date(clock.now()), $type: 'date' as const } };
+    // By kind, so that a storm of one keeps no other waiting.
+    for (const kind of await this.#alerts.distinct('kind', isDue)) {
       const lastMs = this.#postedAt.get(kind);
       if (lastMs !== undefined && Math.abs(clock.now() - lastMs) < apartMs) continue;
+      const alerts = await this.#alerts
+        .find({ kind, ...isDue })
+        .sort({ tellAt: 1 })
+        .limit(dueMax)
+        .toArray();
       for (const { _id, about, mode, tries } of alerts)
         if (tries === undefined) log.warn({ alert: _id, kind, about, mode }, 'alert');
       if (url !== undefined) this.#postedAt.set(kind, clock.now());
@@ -112,16 +113,19 @@ export class AlertTeller {
   async #settle(alerts: readonly AlertDoc[], isTold: boolean): Promise<void> {
     const { clock, log } = this.#options;
     const now = clock.now();
-    for (const { _id, kind, tries = 0 } of alerts) {
+    const byTries = new Map<number, AlertDoc[]>();
+    for (const alert of alerts) addTo(byTries, alert.tries ?? 0, alert);
+    for (const [tries, same] of byTries) {
+      const these = { _id: { $in: same.map(({ _id }) => _id) } };
       const waitMs = retryMs[tries];
       if (!isTold && waitMs !== undefined) {
         const change = { tellAt: new Date(now + waitMs), tries: tries + 1 };
-        await this.#alerts.updateOne({ _id }, { $set: change });
+        await this.#alerts.updateMany(these, { $set: change });
         continue;
       }
-      if (!isTold) log.error({ alert: _id, kind }, 'alert given up: nobody takes it');
+      if (!isTold) log.error({ kind: same[0]!.kind, count: same.length }, 'alert given up: nobody takes it');
       const change = { [isTold ? 'toldAt' : 'untoldAt']: new Date(now) };
-      await this.#alerts.updateOne({ _id }, { $set: change, $unset: { tellAt: '' } });
+      await this.#alerts.updateMany(these, { $set: change, $unset: { tellAt: '' } });
     }
   }
 
@@ -133,7 +137,7 @@ export class AlertTeller {
 /** One message for all of a kind, each subject once. `text` is for chat rooms that show it as it is. */
 function messageOf(kind: string, alerts: readonly AlertDoc[]) {
   const subjects = new Map<string, AlertDoc[]>();
-  for (const alert of alerts) subjects.set(alert.about, [...(subjects.get(alert.about) ?? []), alert]);
+  for (const alert of alerts) addTo(subjects, alert.about, alert);
   const shown = [...subjects.values()].slice(0, shownMax).map((same) => {
     const { _id, about, at, merchantId, mode } = same.at(-1)!;
     return {
@@ -149,4 +153,10 @@ function messageOf(kind: string, alerts: readonly AlertDoc[]) {
     text: `Kusanya: ${kind} (${alerts[0]!.mode ?? 'both modes'}), ${alerts[0]!.about}${others}`,
     alerts: shown,
   };
+}
+
+function addTo<Key>(groups: Map<Key, AlertDoc[]>, key: Key, alert: AlertDoc): void {
+  const group = groups.get(key);
+  if (group) group.push(alert);
+  else groups.set(key, [alert]);
 }

@@ -91,6 +91,23 @@ describe('alerts', () => {
       await hook.close();
     });
 
+    it('a storm of one kind keeps no other waiting', async () => {
+      const hook = await listen();
+      const one = teller(hook.url);
+      await raise('late_payment', 'col_first');
+      await one.tell();
+      for (let n = 0; n < 60; n += 1) await raise('late_payment', `col_${n}`);
+      await raise('rail_unreachable', 'brk.X.push');
+      await one.tell();
+      expect(bodies(hook).map(({ kind }) => kind)).to.deep.equal(['late_payment', 'rail_unreachable']);
+      clock.advance(60_001);
+      await one.tell();
+      const last = bodies(hook).at(-1);
+      expect([last.count, last.alerts.length]).to.deep.equal([60, 20]);
+      expect(last.text).to.include('and 59 more');
+      await hook.close();
+    });
+
     it('again after failures, a few times, and then no more; the log names no address', async () => {
       const hook = await listen(500);
       const lines: string[] = [];
