@@ -27,7 +27,7 @@ ${await tabsCard(visit, actor)}`;
   return {
     title: `${actor.machine} ${actor.id}`,
     nav: navOf[actor.machine] ?? 'machines',
-    live: `actor=${encodeURIComponent(actor.id)}`,
+    live: { actor: actor.id },
     body,
   };
 };

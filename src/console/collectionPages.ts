@@ -63,7 +63,7 @@ export const showCollections: Show = async (visit) => {
 <div class="filters">${choices(visit, 'state', states)}${choices(visit, 'newer_than', ages)}
 ${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than'])}</div>
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>`;
-  return { title: 'Collections', nav: 'collections', live: `mode=${visit.mode}`, body };
+  return { title: 'Collections', nav: 'collections', live: 'often', body };
 };
 
 interface Hit {

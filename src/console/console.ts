@@ -27,7 +27,7 @@ import type { Mode, Show, Trial, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
-import { type LiveFilter, type StepFeed, Streams } from './stream.ts';
+import { type StepFeed, Streams } from './stream.ts';
 import { showDeliveries, showEndpoints } from './webhookPages.ts';
 
 export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
@@ -307,12 +307,11 @@ export class Console {
   }
 
   async #stream(ctx: Context, { cookie }: Visitor): Promise<void> {
-    const query = new URLSearchParams(ctx.querystring);
-    const actor = query.get('actor');
-    const filter: LiveFilter = actor ? { actor } : { mode: query.get('mode') === 'live' ? 'live' : 'test' };
+    const actor = new URLSearchParams(ctx.querystring).get('actor');
+    if (!actor) throw resourceNotFound();
     const { sessions } = this.#options;
     ctx.type = 'text/event-stream';
-    ctx.body = await this.#streams.open(filter, async () => (await sessions.find(cookie)) !== undefined);
+    ctx.body = await this.#streams.open(actor, async () => (await sessions.find(cookie)) !== undefined);
   }
 
   #refuse(ctx: Context, state: RequestState, thrown: unknown): void {

@@ -6,7 +6,7 @@ import type { List, Mode, NavKey, Page, Visit } from './page.ts';
 interface Frame {
   title: string;
   mode?: Mode;
-  live?: string;
+  live?: Page['live'];
   nowMs: number;
 }
 
@@ -22,11 +22,20 @@ function document({ title, mode, live, nowMs }: Frame, body: Html): string {
 <link rel="stylesheet" href="${style.path}">
 <script src="${script.path}" defer></script>
 </head>
-<body class="${mode ?? 'none'}" data-now="${nowMs}" ${live ? html`data-stream="/console/stream?${live}"` : ''}>
+<body class="${mode ?? 'none'}" data-now="${nowMs}" ${liveOf(live)}>
 ${body}
 </body>
 </html>
 `.toString();
+}
+
+/** A list is looked at every few seconds: it would have to hear of every step of its mode to know when. */
+const oftenMs = 5_000;
+
+function liveOf(live: Page['live']): Part {
+  if (live === undefined) return '';
+  if (live === 'often') return html`data-every="${oftenMs}"`;
+  return html`data-stream="/console/stream?actor=${encodeURIComponent(live.actor)}"`;
 }
 
 const navigation: readonly [NavKey, string, string][] = [

@@ -25,7 +25,7 @@ export const showMachines: Show = async (visit) => {
       counts(visit, machine),
     ),
   )}</div>`;
-  return { title: 'Machines', nav: 'machines', live: `mode=${visit.mode}`, body };
+  return { title: 'Machines', nav: 'machines', live: 'often', body };
 };
 
 /** How many actors of this mode are in each state, each with the way to them. */
@@ -117,5 +117,5 @@ export const showActors: Show = async (visit) => {
 <div class="top"><h1>Actors of ${spaced(id)}</h1><a href="${address(visit, `/machines/${id}`)}">The machine</a></div>
 <div class="filters">${marks}${narrowed(visit, ['state', 'merchant'])}</div>
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>`;
-  return { title: `Actors of ${id}`, nav: 'machines', live: `mode=${visit.mode}`, body };
+  return { title: `Actors of ${id}`, nav: 'machines', live: 'often', body };
 };

@@ -59,7 +59,7 @@ ${moneyTop(visit, 'Settlements')}
 <div class="filters">${choices(visit, 'state', states)}${narrowed(visit, ['merchant', 'date', 'due_by'])}</div>
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>
 ${run.toString() ? card('By hand', run) : ''}`;
-  return { title: 'Settlements', nav: 'money', live: `mode=${visit.mode}`, body };
+  return { title: 'Settlements', nav: 'money', live: 'often', body };
 };
 
 function moneyTop(visit: Visit, title: string): Html {
@@ -104,10 +104,10 @@ export const showLedger: Show = async (visit) => {
   const known = choicesOfTypes(visit);
   const body = html`
 ${moneyTop(visit, 'Ledger')}
-<div class="numbers" id="books" data-live>${balanceCard(balance)}${auditCard(visit, audit)}</div>
-<section class="card" id="entries" data-live><div class="title"><h2>Entries</h2>${known}${narrowed(visit, ['merchant', 'account', 'source', 'settlement_date'])}</div>
+<div class="numbers" id="books">${balanceCard(balance)}${auditCard(visit, audit)}</div>
+<section class="card" id="entries"><div class="title"><h2>Entries</h2>${known}${narrowed(visit, ['merchant', 'account', 'source', 'settlement_date'])}</div>
 ${entriesTable(list.data)}${pager(visit, list)}</section>`;
-  return { title: 'Ledger', nav: 'money', live: `mode=${visit.mode}`, body };
+  return { title: 'Ledger', nav: 'money', body };
 };
 
 /** The kinds of entries that the route itself knows. */

@@ -83,7 +83,7 @@ ${moneyCard(visit, overview)}
 ${alertsCard(visit, overview)}
 </div>
 ${machineryCard(overview)}`;
-  return { title: `Overview, ${visit.mode}`, nav: 'overview', live: `mode=${visit.mode}`, body };
+  return { title: `Overview, ${visit.mode}`, nav: 'overview', live: 'often', body };
 };
 
 function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview): Html {

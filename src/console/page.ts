@@ -50,8 +50,8 @@ export interface Page {
   title: string;
   body: Html;
   nav: NavKey;
-  /** The steps that make the page read itself anew: `actor=col_…` or `mode=test`. */
-  live?: string;
+  /** When the page reads itself anew: with each step of an actor, or every few seconds. */
+  live?: { actor: string } | 'often';
 }
 
 /** Shows the page; a string is the address to go to instead. */

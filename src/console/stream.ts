@@ -1,20 +1,16 @@
 import { PassThrough } from 'node:stream';
 import { limits } from '../limits.ts';
-import type { Mode } from './page.ts';
 
-/** Steps of which actors: one, or all of a mode. */
-export type LiveFilter = { actor: string } | { mode: Mode };
-
-/** Calls back after each committed step that the filter means, until it is told to stop. */
+/** Calls back after each committed step of an actor, until it is told to stop. */
 export interface StepFeed {
-  watch(filter: LiveFilter, heard: (step: { actor: string }) => void): Promise<() => void>;
+  watch(filter: { actor: string }, heard: () => void): Promise<() => void>;
 }
 
 const heartbeatMs = 15 * limits.secondMs;
 const lookMs = limits.secondMs / 2;
 
 /**
- * The streams of the pages that are open (server-sent events). A stream says only that something moved: the page
+ * The streams of the actors’ pages that are open (server-sent events). A stream says only that something moved: the page
  * reads itself anew, by its own address. So there is one way to show things, with and without a script.
  */
 export class Streams {
@@ -29,13 +25,13 @@ export class Streams {
   }
 
   /** `isAllowed` is asked again with every heartbeat: a stream ends with its session. */
-  async open(filter: LiveFilter, isAllowed: () => Promise<boolean>): Promise<PassThrough> {
+  async open(actor: string, isAllowed: () => Promise<boolean>): Promise<PassThrough> {
     const stream = new PassThrough();
     const say = (text: string) => {
       // A reader that is too slow misses a notice and hears the next one: each means the same.
       if (!stream.writableNeedDrain && !stream.writableEnded) stream.write(text);
     };
-    const unwatch = await this.#feed.watch(filter, ({ actor }) => say(`event: step\ndata: ${actor}\n\n`));
+    const unwatch = await this.#feed.watch({ actor }, () => say(`event: step\ndata: ${actor}\n\n`));
     const heartbeat = setInterval(() => {
       isAllowed().then(
         (allowed) => (allowed ? say(': still here\n\n') : stream.end()),

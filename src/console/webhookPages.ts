@@ -18,7 +18,7 @@ ${webhooksTop(visit, 'Deliveries')}
   )}
 ${narrowed(visit, ['endpoint', 'event', 'merchant', 'collection'])}</div>
 <section class="card" id="list" data-live>${deliveriesTable(visit, list)}${pager(visit, list)}</section>`;
-  return { title: 'Deliveries', nav: 'endpoints', live: `mode=${visit.mode}`, body };
+  return { title: 'Deliveries', nav: 'endpoints', live: 'often', body };
 };
 
 interface ActorRow {
@@ -43,7 +43,7 @@ export const showEndpoints: Show = async (visit) => {
 ${webhooksTop(visit, 'Endpoints')}
 <div class="filters">${choices(visit, 'state', endpointStates)}${narrowed(visit, ['merchant'])}</div>
 <section class="card" id="list" data-live>${endpointsTable(visit, endpoints)}${pager(visit, list)}</section>`;
-  return { title: 'Endpoints', nav: 'endpoints', live: `mode=${visit.mode}`, body };
+  return { title: 'Endpoints', nav: 'endpoints', live: 'often', body };
 };
 
 export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint[]): Html {

@@ -19,7 +19,7 @@ describe('the console in a browser', function () {
   let receiver: Receiver;
   let windows: Window[] = [];
   /** A payment that nobody can tell the end of, and one that came too late. */
-  const ids = { review: '', late: '', endpoint: '', delivery: '' };
+  const ids = { review: '', late: '', endpoint: '', delivery: '', settlement: '' };
 
   before(async function () {
     browser = await openBrowser();
@@ -74,8 +74,9 @@ describe('the console in a browser', function () {
     ids.late = (await test.latePayment()).id;
     await until(async () => (await test.actor(ids.review)).state.startsWith('created.underReview'));
     await plantTroubles(test, merchant, receiver, ids);
-    // The page moved by itself meanwhile, or does with the next step; the tiles are read afresh here.
-    await page.reload();
+    // The page that is open finds them by itself.
+    for (const kind of ['quarantined', 'settlement_held'])
+      await page.waitForSelector(`[data-kind="${kind}"]`);
     const kinds = await page
       .locator('.tile')
       .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('data-kind')));
@@ -277,7 +278,7 @@ async function plantTroubles(
   test: TestService,
   merchant: TestMerchant,
   receiver: Receiver,
-  ids: { endpoint: string; delivery: string },
+  ids: { endpoint: string; delivery: string; settlement: string },
 ): Promise<void> {
   const { db } = test.service.wired;
   const put = (plural: string, id: string, set: object) =>
@@ -322,5 +323,6 @@ async function plantTroubles(
   });
   if (json.made < 1) throw new Error('no settlement was made');
   const days = (await test.call('GET', '/admin/settlements?mode=test&state=due')).json.data;
-  await test.call('POST', `/admin/settlements/${days[0].id}/hold`, { body: { reason: 'a question' } });
+  ids.settlement = days[0].id;
+  await test.call('POST', `/admin/settlements/${ids.settlement}/hold`, { body: { reason: 'a question' } });
 }

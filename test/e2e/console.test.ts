@@ -271,11 +271,24 @@ describe('the console', () => {
     const body = { type: 'operator.asked', reason: 'the merchant is waiting' };
     await other.call('POST', `/admin/actors/${json.id}/events`, { body });
     await hear(`data: ${json.id}`);
-    expect((await fetch(`${other.adminUrl}/console/stream?mode=test`)).status).to.equal(401);
+    expect((await fetch(`${other.adminUrl}/console/stream?actor=${json.id}`)).status).to.equal(401);
     const ended = (async () => {
       while (!(await reader.read()).done);
     })();
     await Promise.all([other.stop(), ended]);
+  });
+
+  it('hands out statements and drawings as files', async () => {
+    const visitor = await signedIn();
+    for (const [path, type] of [
+      [`/console/test/merchants/${merchant.id}/statement.csv`, 'text/csv'],
+      ['/console/test/machines/collection/diagram.svg', 'image/svg+xml'],
+      ['/console/test/machines/collection/diagram.mmd', 'text/plain'],
+    ] as const) {
+      const { status, headers } = await visitor.get(path);
+      expect([status, headers.get('content-type')?.split(';')[0]], path).to.deep.equal([200, type]);
+      expect(headers.get('content-disposition'), path).to.match(/^attachment; filename=/);
+    }
   });
 
   it('shows whatever people wrote as text', async () => {

@@ -115,6 +115,8 @@ async function refresh() {
 }
 
 function listen() {
+  const everyMs = Number(body.dataset.every);
+  if (everyMs) setInterval(() => document.hidden || refresh(), everyMs);
   const address = body.dataset.stream;
   if (!address) return;
   const stream = new EventSource(address);
