@@ -4,7 +4,7 @@ import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import { isLong, openWorld, seed, type World } from '../support/world.ts';
 
-const kills = Number(process.env.KILLS ?? (isLong ? 50 : 5));
+const kills = Number(process.env.KILLS ?? (isLong ? 50 : 3));
 
 describe(`kill -9 under load (SEED=${seed})`, () => {
   let world: World;

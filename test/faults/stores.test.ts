@@ -8,7 +8,7 @@ import { isLong, openWorld, seed, type World } from '../support/world.ts';
 
 const secondMs = 1_000;
 /** How long a server is away. */
-const awayMs = isLong ? 60 * secondMs : 3 * secondMs;
+const awayMs = isLong ? 60 * secondMs : 2 * secondMs;
 const timersPending = isLong ? 3_000 : 150;
 
 interface Fault {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { until } from '../support/service.ts';
-import { openWorld, type World } from '../support/world.ts';
+import { isLong, openWorld, type World } from '../support/world.ts';
 
 describe('webhooks when processes and Redis fail', () => {
   let world: World;
@@ -34,9 +34,10 @@ describe('webhooks when processes and Redis fail', () => {
   });
 
   it('retries all fire after Redis was emptied', async function () {
-    this.timeout(120_000);
-    const retries = Number(process.env.RETRIES ?? 200);
-    world = await openWorld({ WEBHOOK_RETRY_DELAYS: '8s,8s,8s,8s,8s,8s' });
+    this.timeout(isLong ? 600_000 : 120_000);
+    const retries = Number(process.env.RETRIES ?? (isLong ? 2_000 : 100));
+    const delay = isLong ? '60s' : '8s';
+    world = await openWorld({ WEBHOOK_RETRY_DELAYS: Array(6).fill(delay).join() });
     world.receiver.answer = 500;
     const creates = Array.from({ length: retries }, () => world.create('255700000004'));
     await Promise.all(creates);
@@ -48,7 +49,7 @@ describe('webhooks when processes and Redis fail', () => {
     const keys = await world.redis.keys(`${world.env.REDIS_PREFIX}*`);
     for (let from = 0; from < keys.length; from += 500) await world.redis.del(keys.slice(from, from + 500));
     world.receiver.answer = 200;
-    expect(await world.settle(60_000)).to.equal(true);
+    expect(await world.settle(isLong ? 240_000 : 60_000)).to.equal(true);
     expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
   });
 });

@@ -26,6 +26,9 @@ export interface World {
   /** Servers of this world alone, where it was opened with such. */
   stores: OwnStores | undefined;
   merchantId: string;
+  testKey: string;
+  /** The merchant's endpoints at the receiver: all of their deliveries must arrive. */
+  endpointIds: string[];
   random: () => number;
   /** A merchant's request to one of the processes; undefined when it was not answered. */
   ask(method: string, path: string, options?: Asked): Promise<Answered | undefined>;
@@ -80,12 +83,12 @@ export async function openWorld(
   const places: Ports[] = [];
   const world: World = {
     ...{ db: client.db(database), redis: new Redis(redisUrl), env, receiver, stores: own },
-    ...{ random: seeded(seed), processes: [], merchantId: '' },
+    ...{ random: seeded(seed), processes: [], merchantId: '', testKey: '', endpointIds: [] },
     outside: { accepted: new Map(), received: new Set(), odd: [], ended: new Map() },
     get process() {
       return this.processes[0]!;
     },
-    ask: (method, path, asked) => ask(world, key, method, path, asked),
+    ask: (method, path, asked) => ask(world, method, path, asked),
     operate: (method, path, body, at = world.process) =>
       request(`${at.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
     start: async (more = {}, command) => {
@@ -111,7 +114,7 @@ export async function openWorld(
   // A Redis that a test stops is no news.
   world.redis.on('error', () => {});
   await world.start();
-  const key = await register(world);
+  await register(world);
   return world;
 }
 
@@ -126,8 +129,8 @@ function settingsOf(database: string, mongodbUri: string, redisUrl: string): Rec
   };
 }
 
-/** A merchant with an endpoint; answers its test key. */
-async function register(world: World): Promise<string> {
+/** A merchant with a test key and an endpoint. */
+async function register(world: World): Promise<void> {
   const made = async (path: string, body: object) => {
     const answer = await world.operate('POST', path, { ...body, reason: 'for a test' });
     if (answer?.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer)}`);
@@ -135,17 +138,16 @@ async function register(world: World): Promise<string> {
   };
   const { id } = await made('/admin/merchants', { name: 'Faulty & Sons' });
   world.merchantId = id;
-  const { secret } = await made(`/admin/merchants/${id}/keys`, { mode: 'test' });
-  await made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url: world.receiver.url });
-  return secret;
+  world.testKey = (await made(`/admin/merchants/${id}/keys`, { mode: 'test' })).secret;
+  const endpoint = { mode: 'test', url: world.receiver.url };
+  world.endpointIds.push((await made(`/admin/merchants/${id}/endpoints`, endpoint)).id);
 }
 
 async function ask(
   world: World,
-  testKey: string,
   method: string,
   path: string,
-  { key, body, at, apiKey = testKey }: Asked = {},
+  { key, body, at, apiKey = world.testKey }: Asked = {},
 ): Promise<Answered | undefined> {
   const running = world.processes.filter(({ child }) => child.exitCode === null && child.signalCode === null);
   const any = running[Math.floor(world.random() * running.length)] ?? world.process;
@@ -210,7 +212,7 @@ async function settle(world: World, withinMs: number): Promise<boolean> {
     });
     const undelivered = await world.db
       .collection('deliveries')
-      .countDocuments({ state: { $ne: 'delivered' } });
+      .countDocuments({ 'data.endpointId': { $in: world.endpointIds }, state: { $ne: 'delivered' } });
     for (const { event } of world.receiver.received) world.outside.received.add(event?.id);
     return open === 0 && undelivered === 0;
   }, withinMs);
