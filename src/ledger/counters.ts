@@ -148,18 +148,16 @@ export async function merchantsPosted(
   window: { $gte: Date; $lt: Date },
   reservedOnly: boolean,
 ): Promise<MerchantBook[]> {
-  const rows = db
-    .collection(journal)
-    .aggregate<{ _id: MerchantBook }>([
-      {
-        $match: {
-          ...bothModes,
-          postedAt: window,
-          ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }),
-        },
+  const rows = db.collection(journal).aggregate<{ _id: MerchantBook }>([
+    {
+      $match: {
+        ...bothModes,
+        postedAt: window,
+        ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }),
       },
-      { $group: { _id: { merchantId: '$merchantId', mode: '$mode' } } },
-    ]);
+    },
+    { $group: { _id: { merchantId: '$merchantId', mode: '$mode' } } },
+  ]);
   return (await rows.toArray()).map((row) => row._id);
 }
 
