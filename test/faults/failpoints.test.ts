@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { failpoints } from '../../src/failpoint.ts';
 import { check } from '../support/checker.ts';
+import { type Live, openLive } from '../support/live.ts';
 import { startLoad } from '../support/load.ts';
 import type { ServiceProcess } from '../support/processes.ts';
 import { until } from '../support/service.ts';
@@ -43,5 +44,41 @@ describe(`killed at a named point (SEED=${seed})`, () => {
     await load.stop();
     expect(await world.settle(60_000), 'everything ends').to.equal(true);
     expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
+  });
+});
+
+describe('killed after a callback was stored and before anybody heard of it', () => {
+  let live: Live;
+
+  before(async () => {
+    live = await openLive();
+  });
+
+  after(() => live.close());
+
+  it('the payment is found by asking, with one debit and one push', async function () {
+    this.timeout(90_000);
+    const doomed = await live.startProcess({ NODE_ENV: 'test', FAILPOINT: 'afterCallback' });
+    const created = await fetch(`${doomed.baseUrl}/v1/collections`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${live.liveKey}`, 'idempotency-key': 'called-back' },
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ amount: 1_000, phone: '255740000013', reference: 'called-back' }),
+    });
+    const { id } = (await created.json()) as { id: string };
+    expect(await ended(doomed), 'no callback came').to.equal(true);
+    live.clock.advance(200_000);
+    await live.restart();
+    const stored = live.service.service.wired.db.collection('railCallbacks');
+    expect(await stored.countDocuments({ collectionId: id, rungAt: { $exists: false } })).to.equal(1);
+    const succeeded = await until(async () => {
+      await live.service.sweep();
+      return (await live.read(id)).status === 'succeeded';
+    }, 30_000);
+    expect(succeeded, JSON.stringify(await live.service.actor(id))).to.equal(true);
+    expect(live.debits(id)).to.equal(1);
+    expect(live.simulator.counts.push).to.equal(1);
   });
 });

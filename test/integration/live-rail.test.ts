@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import { callbackSecret, type Live, openLive } from '../support/live.ts';
-import { freePort, startProcess } from '../support/processes.ts';
 import { until } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
 
 const hourMs = 3_600_000;
 
@@ -223,19 +221,7 @@ describe('live mode', function () {
     // A network of its own: this process goes by the real time.
     await live.close();
     live = await openLive();
-    await live.service.stop();
-    const { mongodbUri, redisUrl } = await stores();
-    const { config } = live.service;
-    const env = {
-      ...live.env,
-      ...{ MONGODB_URI: mongodbUri, MONGODB_DATABASE: live.database },
-      ...{ REDIS_URL: redisUrl, REDIS_PREFIX: live.database, OPERATOR_TOKEN: config.operatorToken },
-      ...{ KEY_HASH_SECRET: config.keyHashSecret, SECRETS_KEY: config.secretsKey },
-      ...{ RATE_LIMIT_PER_SECOND: '0', LOG_LEVEL: 'warn' },
-    };
-    const ports = { port: Number(live.env.PORT), adminPort: await freePort() };
-    const doomed = startProcess(env, ports);
-    await doomed.ready;
+    const doomed = await live.startProcess();
     const pushes = live.simulator.counts.push;
     const answer = await fetch(`${doomed.baseUrl}/v1/collections`, {
       method: 'POST',

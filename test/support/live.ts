@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { MovableClock } from '../../src/clock.ts';
-import { freePort } from './processes.ts';
+import { freePort, type ServiceProcess, startProcess } from './processes.ts';
 import { type Answer, startTestService, type TestService, until } from './service.ts';
 import { simulatorKeys } from './simulator-keys.ts';
-import { freshDatabase } from './stores.ts';
+import { freshDatabase, stores } from './stores.ts';
 
 /** A simulated network on loopback and a service in live mode beside it. */
 export interface Live {
@@ -33,6 +33,8 @@ export interface Live {
   startNetwork(): Promise<void>;
   /** Stops the service and starts another one in this process on the same stores. */
   restart(env?: Record<string, string>): Promise<void>;
+  /** Stops the service, and starts a process on the same stores and port, which goes by the real time. */
+  startProcess(env?: Record<string, string>): Promise<ServiceProcess>;
   close(): Promise<void>;
 }
 
@@ -98,6 +100,24 @@ export async function openLive({ mode = 'sync', speed = 50, env = {} }: LiveOpti
     restart: async (changed = {}) => {
       await live.service.stop();
       live.service = await startTestService({ ...settings, ...changed }, { clock, database });
+    },
+    startProcess: async (more = {}) => {
+      await live.service.stop();
+      const { mongodbUri, redisUrl } = await stores();
+      const { operatorToken, keyHashSecret, secretsKey } = live.service.config;
+      const same = {
+        ...{
+          MONGODB_URI: mongodbUri,
+          MONGODB_DATABASE: database,
+          REDIS_URL: redisUrl,
+          REDIS_PREFIX: database,
+        },
+        ...{ OPERATOR_TOKEN: operatorToken, KEY_HASH_SECRET: keyHashSecret, SECRETS_KEY: secretsKey },
+        ...{ RATE_LIMIT_PER_SECOND: '0', LOG_LEVEL: 'warn' },
+      };
+      const started = startProcess({ ...settings, ...same, ...more }, { port, adminPort: await freePort() });
+      await started.ready;
+      return started;
     },
     close: async () => {
       await live.service.stop();

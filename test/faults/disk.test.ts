@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'chai';
+import { check } from '../support/checker.ts';
+import { startLoad } from '../support/load.ts';
+import { isLong, openWorld, seed, type World } from '../support/world.ts';
+
+const diskSize = '700m';
+
+describe(`MongoDB’s disk is full (SEED=${seed})`, () => {
+  let world: World | undefined;
+  let disk: string | undefined;
+
+  after(async () => {
+    await world?.close();
+    if (!disk) return;
+    spawnSync('umount', [disk]);
+    await rm(disk, { recursive: true });
+  });
+
+  it('creates are refused with 503, nothing is half-written, and it goes on once there is room', async function () {
+    this.timeout(300_000);
+    const folder = await mkdtemp(join(tmpdir(), 'kusanya-disk-'));
+    const isMounted =
+      isLong && spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${diskSize}`, 'tmpfs', folder]).status === 0;
+    if (!isMounted) {
+      await rm(folder, { recursive: true });
+      const why = isLong ? 'a disk of its own needs root' : 'only npm run faults fills a disk';
+      process.stderr.write(`        skipped: ${why}\n`);
+      this.skip();
+    }
+    disk = folder;
+    world = await openWorld({}, { mongodDir: join(folder, 'data') });
+    const load = startLoad(world);
+    await wait(3_000);
+    await fill(join(folder, 'filler'));
+    const statuses = new Set<number>();
+    for (let asked = 0; asked < 4; asked += 1) {
+      const body = { amount: 1_000, phone: '255700000000', reference: 'full' };
+      const answer = await world.ask('POST', '/v1/collections', { key: `full-${asked}`, body });
+      if (answer) statuses.add(answer.status);
+      if (answer?.status === 202) world.outside.accepted.set(`full-${asked}`, new Set([answer.json.id]));
+    }
+    expect([...statuses].filter((status) => status !== 202)).to.deep.equal([503]);
+    await rm(join(folder, 'filler'));
+    await world.create(); // MongoDB gave up; its keeper starts it again, less and less eagerly
+    await load.stop();
+    expect(await world.settle(120_000), 'everything ends').to.equal(true);
+    expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
+  });
+});
+
+/** Writes until there is no room left. */
+async function fill(path: string): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    for (const size of [1_048_576, 4_096]) {
+      for (;;) {
+        const { bytesWritten } = await file.write(Buffer.alloc(size)).catch(() => ({ bytesWritten: 0 }));
+        if (bytesWritten < size) break;
+      }
+    }
+  } finally {
+    await file.close();
+  }
+}
