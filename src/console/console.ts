@@ -21,7 +21,7 @@ import { showInspector } from './inspectorPage.ts';
 import { bare, framed } from './layout.ts';
 import { showActors, showMachine, showMachines } from './machinePages.ts';
 import { showMerchant, showMerchants } from './merchantPages.ts';
-import { showLedger, showSettlements } from './moneyPages.ts';
+import { showFees, showLedger, showSettlements } from './moneyPages.ts';
 import { showOverview } from './overviewPage.ts';
 import type { Mode, Show, Trial, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
@@ -63,6 +63,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/merchants/:id', showMerchant],
   ['/settlements', showSettlements],
   ['/ledger', showLedger],
+  ['/fees', showFees],
   ['/machines', showMachines],
   ['/machines/:machine', showMachine],
   ['/machines/:machine/actors', showActors],

@@ -26,6 +26,8 @@ export interface FieldWords {
   label?: string;
   hint?: string;
   value?: string | number | boolean | null;
+  /** To choose from, with what is read; where the schema itself has no list. */
+  choices?: readonly (readonly [value: string, text: string])[];
 }
 
 /** The parts of a JSON Schema that forms understand. */
@@ -110,7 +112,9 @@ interface FieldState {
 
 function fieldOf({ id, name, words, values, fault, isRequired }: FieldState, schema: FieldSchema): Html {
   const kind = plain(schema);
-  const hint = words.hint ?? (isNullable(schema) ? `“${asDefault}” restores the default.` : undefined);
+  const isOwn = isNullable(schema) && !words.choices;
+  const about = isOwn ? `“${asDefault}” restores the default.` : kind.description;
+  const hint = words.hint ?? about;
   const attributes = html`id="${id}" name="f.${name}" ${isRequired ? html`required` : ''} ${described(id, hint, fault)}`;
   const text = words.label ?? label(name);
   const notes = html`${hint ? html`<small id="${id}-hint">${hint}</small>` : ''}${faultLine(id, fault)}`;
@@ -121,20 +125,37 @@ function fieldOf({ id, name, words, values, fault, isRequired }: FieldState, sch
     );
     return html`<fieldset class="field"><legend>${text}</legend>${boxes}${notes}</fieldset>`;
   }
-  return html`<div class="field"><label for="${id}">${text}</label>${inputOf(kind, values[0] ?? '', attributes, isRequired)}${notes}</div>`;
+  return html`<div class="field"><label for="${id}">${text}</label>${inputOf(kind, { value: values[0] ?? '', attributes, isRequired, words })}${notes}</div>`;
 }
 
-function inputOf(schema: FieldSchema, value: string, attributes: Html, isRequired: boolean): Html {
-  const choices = schema.enum ?? (schema.type === 'boolean' ? ['true', 'false'] : undefined);
+function inputOf(
+  schema: FieldSchema,
+  {
+    value,
+    attributes,
+    isRequired,
+    words,
+  }: { value: string; attributes: Html; isRequired: boolean; words: FieldWords },
+): Html {
+  const choices = words.choices ?? choicesOf(schema);
   if (choices) {
     const options = choices.map(
-      (each) =>
-        html`<option value="${each}" ${each === value ? html`selected` : ''}>${schema.type === 'boolean' ? { true: 'yes', false: 'no' }[each] : each}</option>`,
+      ([each, text]) =>
+        html`<option value="${each}" ${each === value ? html`selected` : ''}>${text}</option>`,
     );
     return html`<select ${attributes}>${isRequired && value ? '' : html`<option value="">–</option>`}${options}</select>`;
   }
   const isWhole = schema.type === 'integer';
   return html`<input type="text" ${attributes} value="${value}" autocomplete="off" spellcheck="false" ${isWhole ? html`inputmode="numeric"` : ''} ${schema.maxLength ? html`maxlength="${schema.maxLength}"` : ''} ${schema.format === 'date-time' ? html`placeholder="2026-11-21T09:00:00Z"` : ''}>`;
+}
+
+function choicesOf(schema: FieldSchema): readonly (readonly [string, string])[] | undefined {
+  if (schema.type === 'boolean')
+    return [
+      ['true', 'yes'],
+      ['false', 'no'],
+    ];
+  return schema.enum?.map((each) => [each, each] as const);
 }
 
 function reasonField(form: string, value: string, fault: Fault | undefined): Html {

@@ -2,9 +2,9 @@ import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, facts, pager, table } from './layout.ts';
 import { address, type List, type Mode, type Show, type Visit } from './page.ts';
-import type { ApiKey, Merchant, WebhookEndpoint } from './shapes.ts';
+import type { ApiKey, FeePlan, Merchant, WebhookEndpoint } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
-import { ago, moment, money, shortId } from './words.ts';
+import { ago, feeWords, moment, money, shortId } from './words.ts';
 
 /** Merchants with their keys and endpoints of one mode, and what to hand to a new one. */
 export const showMerchants: Show = async (visit) => {
@@ -59,10 +59,11 @@ function stateOf(suspended: boolean): Html {
 export const showMerchant: Show = async (visit) => {
   const { mode } = visit;
   const id = visit.params.id!;
-  const [merchant, keys, endpoints] = await Promise.all([
+  const [merchant, keys, endpoints, plans] = await Promise.all([
     visit.read<Merchant>(`/admin/merchants/${id}`),
     visit.read<List<ApiKey>>(`/admin/merchants/${id}/keys`),
     visit.read<List<WebhookEndpoint>>(`/admin/merchants/${id}/endpoints`),
+    visit.read<List<FeePlan>>('/admin/fee-plans'),
   ]);
   const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
     list.data.filter((each) => each.mode === mode);
@@ -75,7 +76,7 @@ ${card(`Endpoints, ${mode}`, endpointsTable(visit, ofMode(endpoints)))}
 ${card('To hand over', onboarding(visit, '<the key>'))}
 </div><aside class="side">
 ${card('What it has', merchantFacts(visit, merchant))}
-${card('What you can do', merchantForms(visit, merchant))}
+${card('What you can do', merchantForms(visit, merchant, plans.data))}
 </aside></div>`;
   return { title: merchant.name, nav: 'merchants', body };
 };
@@ -87,7 +88,7 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
   const amount = (value: number | null) => orDefault(value === null ? undefined : money(value));
   const links = [
     [`/collections?merchant=${id}`, 'Collections'],
-    [`/deliveries?merchant=${id}`, 'Deliveries'],
+    [`/endpoints?merchant=${id}`, 'Endpoints'],
     [`/settlements?merchant=${id}`, 'Settlements'],
     [`/ledger?merchant=${id}`, 'Ledger'],
     [`/audit?merchant=${id}`, 'Audit'],
@@ -104,7 +105,7 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
   ])}`;
 }
 
-function merchantForms(visit: Visit, merchant: Merchant): Html {
+function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan[]): Html {
   const { id } = merchant;
   const { mode } = visit;
   const forms = [
@@ -139,6 +140,12 @@ function merchantForms(visit: Visit, merchant: Merchant): Html {
       to: `POST /admin/merchants/${id}/fee-plan`,
       title: 'Give another fee plan',
       hint: 'For collections that are created from now on.',
+      fields: {
+        fee_plan: {
+          label: 'fee plan',
+          choices: plans.map((plan) => [plan.id, `${plan.name}: ${feeWords(plan)}`] as const),
+        },
+      },
       submit: 'Assign',
     }),
   ];

@@ -2,10 +2,10 @@ import { entriesTable } from './actorTabs.ts';
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
-import { address, listOf, type Show, type Visit } from './page.ts';
-import type { Entry } from './shapes.ts';
+import { address, type List, listOf, type Show, type Visit } from './page.ts';
+import type { Entry, FeePlan } from './shapes.ts';
 import { narrowed } from './webhookPages.ts';
-import { ago, figures, label, moment, money, pill, shortId } from './words.ts';
+import { ago, feeWords, figures, label, moment, money, pill, shortId } from './words.ts';
 
 /** Settlements and the books. */
 interface SettlementRow {
@@ -66,6 +66,7 @@ function moneyTop(visit: Visit, title: string): Html {
   const places = [
     ['Settlements', '/settlements'],
     ['Ledger', '/ledger'],
+    ['Fees', '/fees'],
   ] as const;
   return html`<div class="top"><h1>${title}</h1><nav class="choices" aria-label="Money">${places.map(
     ([text, path]) =>
@@ -162,3 +163,52 @@ function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }
     { id: 'audit' },
   );
 }
+
+export const showFees: Show = async (visit) => {
+  const { data } = await visit.read<List<FeePlan>>('/admin/fee-plans');
+  const terms = {
+    bps: { label: 'part of the amount', hint: 'In hundredths of a percent: 200 is 2 %.' },
+    fixed: { label: 'fixed part, TZS' },
+    min: { label: 'at least, TZS' },
+    max: { label: 'at most, TZS' },
+  };
+  const rows = table<FeePlan>(
+    [
+      { head: 'Plan', kind: 'wide', cell: ({ id, name }) => html`${name} <code>${id}</code>` },
+      { head: 'Fee', cell: (plan) => feeWords(plan) },
+      { head: 'Version', kind: 'right', cell: ({ version }) => version },
+      {
+        head: 'Since',
+        cell: ({ created_at, created_by }) =>
+          html`${moment(created_at)} <span class="quiet">by ${created_by}</span>`,
+      },
+      {
+        head: '',
+        kind: 'wide',
+        cell: ({ id }) =>
+          formOf(visit, {
+            id: `version-${id}`,
+            to: `POST /admin/fee-plans/${id}/versions`,
+            title: 'New version',
+            hint: 'For collections that are created from now on.',
+            fields: terms,
+            submit: 'Change',
+          }),
+      },
+    ],
+    data,
+    'No plan yet.',
+  );
+  const create = formOf(visit, {
+    id: 'new-plan',
+    to: 'POST /admin/fee-plans',
+    title: 'New plan',
+    fields: terms,
+    submit: 'Create',
+  });
+  const body = html`
+${moneyTop(visit, 'Fees')}
+${card('Plans, in their newest versions', html`${rows}<p class="quiet">They hold for both modes. A merchant is given one on its own page.</p>`)}
+${create.toString() ? card('Another one', create) : ''}`;
+  return { title: 'Fees', nav: 'money', body };
+};

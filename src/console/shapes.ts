@@ -127,3 +127,16 @@ export interface ApiKey {
   expires_at: string | null;
   revoked_at: string | null;
 }
+
+export interface FeePlan {
+  id: string;
+  version: number;
+  name: string;
+  /** Hundredths of a percent. */
+  bps: number;
+  fixed: number;
+  min: number | null;
+  max: number | null;
+  created_at: string;
+  created_by: string;
+}

@@ -196,3 +196,20 @@ export function shortId(id: string): Html {
   const text = id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
   return html`<code class="id" title="${id}">${text}</code>`;
 }
+
+/** `2 % + TZS 100, at most TZS 5,000` */
+export function feeWords({ bps, fixed, min, max }: FeeTerms): string {
+  const parts = [
+    [`${bps / 100} %`, fixed ? `TZS ${figures(fixed)}` : ''].filter(Boolean).join(' + '),
+    min === null ? '' : `at least TZS ${figures(min)}`,
+    max === null ? '' : `at most TZS ${figures(max)}`,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+interface FeeTerms {
+  bps: number;
+  fixed: number;
+  min: number | null;
+  max: number | null;
+}

@@ -215,6 +215,12 @@ describe('the console in a browser', function () {
 
   it('issues a key with all that a merchant needs to begin', async () => {
     const page = await open(`/console/test/merchants/${merchant.id}`);
+    const links = await page
+      .locator('.links a')
+      .evaluateAll((all) => all.map((link) => link.getAttribute('href')!));
+    expect(links).to.have.length(6);
+    for (const link of links)
+      expect((await page.request.get(`${test.adminUrl}${link}`)).status(), link).to.equal(200);
     await page.click('text="New test key"');
     await page.fill('#issue-reason', 'a new shop');
     await page.click('#issue button');
