@@ -250,7 +250,7 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
       title: 'Change address or events',
       only: ['url', 'event_types', 'description'],
       fields: {
-        url: { value: String(data.url) },
+        url: { label: 'address', value: String(data.url) },
         event_types: { label: 'events', hint: 'None ticked: as it is.' },
       },
       submit: 'Change',

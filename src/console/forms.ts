@@ -112,9 +112,8 @@ interface FieldState {
 
 function fieldOf({ id, name, words, values, fault, isRequired }: FieldState, schema: FieldSchema): Html {
   const kind = plain(schema);
-  const isOwn = isNullable(schema) && !words.choices;
-  const about = isOwn ? `“${asDefault}” restores the default.` : kind.description;
-  const hint = words.hint ?? about;
+  const about = isNullable(schema) ? `“${asDefault}” restores the default.` : kind.description;
+  const hint = words.hint ?? (words.choices ? undefined : about);
   const attributes = html`id="${id}" name="f.${name}" ${isRequired ? html`required` : ''} ${described(id, hint, fault)}`;
   const text = words.label ?? label(name);
   const notes = html`${hint ? html`<small id="${id}-hint">${hint}</small>` : ''}${faultLine(id, fault)}`;

@@ -124,7 +124,10 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
       title: `New ${mode} endpoint`,
       fixed: { mode },
       hint: 'The signing secret is shown once.',
-      fields: { event_types: { label: 'events', hint: 'None ticked: all of them.' } },
+      fields: {
+        url: { label: 'address' },
+        event_types: { label: 'events', hint: 'None ticked: all of them.' },
+      },
       submit: 'Register',
     }),
     formOf(visit, {
@@ -132,7 +135,12 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
       to: `PATCH /admin/merchants/${id}`,
       title: 'Change settings',
       hint: 'What stays empty stays as it is. For both modes.',
-      fields: { rate_limit_per_second: { label: 'requests a second' } },
+      fields: {
+        settlement_delay_days: { label: 'settled after days' },
+        amount_min: { label: 'smallest amount, TZS' },
+        amount_max: { label: 'largest amount, TZS' },
+        rate_limit_per_second: { label: 'requests a second' },
+      },
       submit: 'Change',
     }),
     formOf(visit, {

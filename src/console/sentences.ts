@@ -1,7 +1,7 @@
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant, WebhookEndpoint } from './shapes.ts';
-import { ago, left, money, stateWords } from './words.ts';
+import { ago, label, left, money, stateWords } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
 export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
@@ -38,10 +38,10 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const tries = Number(actor.context.tries);
     const ends: Readonly<Record<string, Part>> = {
       pending: 'is being sent',
-      waiting: untilDue(visit, actor, `failed (${actor.context.reason}) and comes again`),
+      waiting: untilDue(visit, actor, `failed (${label(String(actor.context.reason))}) and comes again`),
       held: 'is held, since its endpoint is disabled',
       delivered: `arrived with attempt ${tries}`,
-      failed: `was given up (${actor.context.reason ?? 'no reason'})`,
+      failed: `was given up (${label(String(actor.context.reason ?? 'no reason'))})`,
       canceled: 'was dropped, since its endpoint was deleted',
     };
     const attempts = tries > 1 ? `, ${tries} attempts` : '';

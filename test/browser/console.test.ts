@@ -116,9 +116,16 @@ describe('the console in a browser', function () {
     await test.call('POST', `/admin/actors/${ids.review}/events`, { body: told });
     await page.waitForSelector('h1:has-text("failed: declined")');
     expect(await lit(page)).to.match(/^failed\./);
-    expect(await page.locator('.steps li').last().textContent())
+    expect(await page.locator('.steps').textContent())
       .to.include('by admin')
       .and.to.include('as the portal says');
+  });
+
+  it('leaves alone what did not change', async () => {
+    const page = await open(actor(ids.endpoint));
+    await page.waitForSelector('body.listening');
+    await page.waitForLoadState('networkidle');
+    expect(await page.locator('.fresh').count()).to.equal(0);
   });
 
   it('counts down while somebody looks', async () => {

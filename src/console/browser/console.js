@@ -85,6 +85,7 @@ function sameText(one, other) {
     for (const time of copy.querySelectorAll('[data-due], [data-since]')) time.textContent = '';
     for (const details of copy.querySelectorAll('details')) details.removeAttribute('open');
     for (const ready of copy.querySelectorAll('[data-ready]')) ready.removeAttribute('data-ready');
+    for (const button of copy.querySelectorAll('button')) button.removeAttribute('hidden');
     return copy.outerHTML;
   };
   return plain(one) === plain(other);
