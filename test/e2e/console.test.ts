@@ -278,6 +278,35 @@ describe('the console', () => {
     await Promise.all([other.stop(), ended]);
   });
 
+  it('never shows test and live on one page', async () => {
+    const visitor = await signedIn();
+    const { json } = await merchant.create({ reference: 'of the live mode' });
+    const stored = test.service.wired.db.collection<{ _id: string }>('collections');
+    await merchant.final(json.id);
+    await stored.updateOne({ _id: json.id }, { $set: { mode: 'live' } });
+    const moved = await visitor.get(`/console/test/actors/${json.id}`);
+    expect([moved.status, moved.headers.get('location')]).to.deep.equal([
+      302,
+      `/console/live/actors/${json.id}`,
+    ]);
+    const shown = await visitor.get(`/console/live/actors/${json.id}`);
+    expect(shown.text).to.include('<body class="live"').and.to.include('class="banner"');
+    const key = await test.issueKey(merchant.id, 'live');
+    for (const page of ['collections', 'audit', `merchants/${merchant.id}`, 'search?q=of+the+live+mode']) {
+      const { status, text } = await visitor.get(`/console/test/${page}`);
+      expect(status, page).to.equal(200);
+      expect(text, page).to.not.include(json.id).and.to.not.include(key.id);
+    }
+    expect((await visitor.get('/console/live/collections')).text).to.include(json.id);
+    expect((await visitor.get('/console/live/audit')).text).to.include(key.id);
+    expect((await visitor.get('/console/test/search?q=of+the+live+mode')).text).to.include(
+      'Found in live mode',
+    );
+    expect((await visitor.get('/console/live/search?q=of+the+live+mode')).headers.get('location')).to.equal(
+      `/console/live/actors/${json.id}`,
+    );
+  });
+
   it('hands out statements and drawings as files', async () => {
     const visitor = await signedIn();
     for (const [path, type] of [
