@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { chartStyle } from '../charts/charts.ts';
 
 /** Our own style sheet and script, under names that change with what is in them, so that browsers may keep them. */
-export interface Asset {
+interface Asset {
   path: string;
   type: string;
   text: string;

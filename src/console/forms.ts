@@ -22,7 +22,7 @@ export interface FormSpec {
   isDangerous?: boolean;
 }
 
-export interface FieldWords {
+interface FieldWords {
   label?: string;
   hint?: string;
   value?: string | number | boolean | null;

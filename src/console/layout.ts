@@ -93,7 +93,7 @@ ${body}
 </section>`;
 }
 
-export interface Column<Row> {
+interface Column<Row> {
   head: string;
   cell: (row: Row) => Part;
   /** `right` for figures. */

@@ -4,7 +4,7 @@ import type { Answer, Endpoint, Method, OperatorPrincipal, Role, Route } from '.
 import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
 
 /** A call to an operators' route from within the process; `path` may have a query. */
-export interface InsideCall {
+interface InsideCall {
   method: Method;
   path: string;
   body?: Record<string, unknown>;
