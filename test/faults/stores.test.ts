@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import type { StoreName } from '../support/own-stores.ts';
+import { openProxy, type Proxy } from '../support/proxy.ts';
 import { until } from '../support/service.ts';
 import { isLong, openWorld, seed, type World } from '../support/world.ts';
 
@@ -22,12 +23,27 @@ interface Fault {
 describe(`MongoDB and Redis fail under load (SEED=${seed})`, () => {
   let world: World;
 
+  /** The lines to both, for faults of the network rather than of the servers. */
+  const lines: Partial<Record<StoreName, Proxy>> = {};
+
   before(async function () {
     this.timeout(120_000);
     world = await openWorld({}, { own: true });
+    if (!isLong) return;
+    const portOf = (address: string) => Number(new URL(address.replace(/^mongodb:/, 'http:')).port);
+    lines.redis = await openProxy({ port: portOf(world.stores!.redisUrl) });
+    lines.mongod = await openProxy({ port: portOf(world.stores!.mongodbUri) });
+    await world.process.kill('SIGTERM');
+    await world.restart(0, {
+      REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`,
+      MONGODB_URI: `mongodb://127.0.0.1:${lines.mongod.port}/?directConnection=true`,
+    });
   });
 
-  after(() => world.close());
+  after(async () => {
+    await world.close();
+    await Promise.all(Object.values(lines).map((line) => line.close()));
+  });
 
   const freeze = (name: StoreName) => async () => process.kill(world.stores!.pid(name), 'SIGSTOP');
   const thaw = (name: StoreName) => async () => process.kill(world.stores!.pid(name), 'SIGCONT');
@@ -69,6 +85,17 @@ describe(`MongoDB and Redis fail under load (SEED=${seed})`, () => {
       heals: async () => {}, // its keeper starts it again
     },
   ];
+
+  const onLine = (name: StoreName, answers: number[], does: 'cut' | 'clog'): Fault => ({
+    what: `the line to ${name} ${does === 'cut' ? 'is cut' : 'lets nothing through'}`,
+    breaks: async () => lines[name]![does](),
+    answers,
+    heals: async () => lines[name]!.mend(),
+  });
+  if (isLong) {
+    for (const does of ['cut', 'clog'] as const)
+      faults.push(onLine('redis', [202], does), onLine('mongod', [202, 503], does));
+  }
 
   for (const { what, breaks, answers, heals } of faults) {
     it(`${what}: creates are answered ${answers.join(' or ')}, and it goes on by itself`, async function () {
