@@ -18,6 +18,11 @@ interface Row {
   created_at: string;
 }
 
+/** As the overview's tile has them, so that its list is one of these. */
+const lateStates = ['failed', 'expired']
+  .flatMap((end) => [`${end}.latePaid.held`, `${end}.latePaid.returning`])
+  .join(',');
+
 const states: readonly (readonly [string, string])[] = [
   ['', 'all'],
   ['created', 'under way'],
@@ -25,7 +30,7 @@ const states: readonly (readonly [string, string])[] = [
   ['succeeded', 'succeeded'],
   ['failed', 'failed'],
   ['expired', 'expired'],
-  ['failed.latePaid,expired.latePaid', 'paid late'],
+  [lateStates, 'paid late, to decide'],
 ];
 
 const ages: readonly (readonly [string, string])[] = [
@@ -58,10 +63,11 @@ export const showCollections: Show = async (visit) => {
     list.data,
     'No collection like this.',
   );
+  const isOther = !states.some(([state]) => state === (visit.query.get('state') ?? ''));
   const body = html`
 <div class="top"><h1>Collections</h1></div>
 <div class="filters">${choices(visit, 'state', states)}${choices(visit, 'newer_than', ages)}
-${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than'])}</div>
+${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than', ...(isOther ? ['state'] : [])])}</div>
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>`;
   return { title: 'Collections', nav: 'collections', live: 'often', body };
 };

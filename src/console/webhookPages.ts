@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 import { choices, pager, table } from './layout.ts';
 import { address, listOf, type Show, type Visit } from './page.ts';
 import type { Delivery, WebhookEndpoint } from './shapes.ts';
-import { ago, pill, shortId } from './words.ts';
+import { ago, label, pill, shortId, span } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {
@@ -16,7 +16,7 @@ ${webhooksTop(visit, 'Deliveries')}
     'status',
     statuses.map((status) => [status, status || 'all'] as const),
   )}
-${narrowed(visit, ['endpoint', 'event', 'collection'])}</div>
+${narrowed(visit, ['endpoint', 'event', 'collection', 'newer_than'])}</div>
 <section class="card" id="list" data-live>${deliveriesTable(visit, list)}${pager(visit, list)}</section>`;
   return { title: 'Deliveries', nav: 'endpoints', live: 'often', body };
 };
@@ -90,7 +90,7 @@ export function narrowed(visit: Visit, names: readonly string[]): Html {
     rest.delete(name);
     rest.delete('starting_after');
     return [
-      html`<a href="${here.pathname}${rest.size ? `?${rest}` : ''}" aria-current="true">${name} ${shortId(value)} ✕</a>`,
+      html`<a href="${here.pathname}${rest.size ? `?${rest}` : ''}" aria-current="true">${label(name)} ${/_than$/.test(name) ? span(Number(value) * 1000) : shortId(value)} ✕</a>`,
     ];
   });
   return set.length > 0 ? html`<nav class="choices" aria-label="Narrowed to">${set}</nav>` : html``;
