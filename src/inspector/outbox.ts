@@ -50,9 +50,11 @@ export class Outbox {
     const kept = this.#waiting.filter(
       (message) => message.type === '@xstate.actor' || latest.get(message.sessionId) === message,
     );
-    this.#waiting = kept.slice(-waitingMax / 2);
-    for (const lost of kept.slice(0, -waitingMax / 2)) {
-      if (lost.type === '@xstate.actor') this.#forget(lost.sessionId);
+    // Those that moved last, each with its announcement if that still waits: a snapshot alone means nothing.
+    const stay = new Set(kept.slice(-waitingMax / 2).map(({ sessionId }) => sessionId));
+    this.#waiting = kept.filter(({ sessionId }) => stay.has(sessionId));
+    for (const { type, sessionId } of kept) {
+      if (type === '@xstate.actor' && !stay.has(sessionId)) this.#forget(sessionId);
     }
   }
 }
