@@ -84,7 +84,12 @@ export async function openWorld(
   const world: World = {
     ...{ db: client.db(database), redis: new Redis(redisUrl), env, receiver, stores: own },
     ...{ random: seeded(seed), processes: [], merchantId: '', testKey: '', endpointIds: [] },
-    outside: { accepted: new Map(), received: new Set(), odd: [], ended: new Map() },
+    outside: {
+      ...{ accepted: new Map(), odd: [], ended: new Map() },
+      get received() {
+        return new Set(receiver.received.map(({ event }) => event?.id as string));
+      },
+    },
     get process() {
       return this.processes[0]!;
     },
@@ -213,7 +218,6 @@ async function settle(world: World, withinMs: number): Promise<boolean> {
     const undelivered = await world.db
       .collection('deliveries')
       .countDocuments({ 'data.endpointId': { $in: world.endpointIds }, state: { $ne: 'delivered' } });
-    for (const { event } of world.receiver.received) world.outside.received.add(event?.id);
     return open === 0 && undelivered === 0;
   }, withinMs);
   if (!ended) process.stderr.write(`${await leftOpen(world)}\n${world.process.output().slice(-3000)}\n`);
