@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import type { StoreName } from '../support/own-stores.ts';
-import { openProxy, type Proxy } from '../support/proxy.ts';
+import { openProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/service.ts';
 import { isLong, openWorld, seed, type World } from '../support/world.ts';
 
@@ -24,7 +24,7 @@ describe(`MongoDB and Redis fail under load (SEED=${seed})`, () => {
   let world: World;
 
   /** The lines to both, for faults of the network rather than of the servers. */
-  const lines: Partial<Record<StoreName, Proxy>> = {};
+  const lines: Partial<Record<StoreName, TcpProxy>> = {};
 
   before(async function () {
     this.timeout(120_000);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 
 /** A TCP proxy on loopback: a line that can be watched, cut, or made so slow that nothing comes through. */
-export interface Proxy {
+export interface TcpProxy {
   port: number;
   /** Told of every connection, before anything is passed on. */
   onConnection: () => void;
@@ -14,7 +14,7 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-export async function openProxy(target: { port: number; host?: string }): Promise<Proxy> {
+export async function openProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let state: 'whole' | 'cut' | 'clogged' = 'whole';
   const keep = (socket: Socket) => {
@@ -48,7 +48,7 @@ export async function openProxy(target: { port: number; host?: string }): Promis
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const proxy: Proxy = {
+  const proxy: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     onConnection: () => {},
     cut: () => {
