@@ -65,7 +65,7 @@ async function checkEvents(db: Db, collections: Stored[], outside: Outside): Pro
   const types = new Map<string, string[]>();
   for (const { _id, collectionId, type } of events) {
     types.set(collectionId, [...(types.get(collectionId) ?? []), type]);
-    if (received && !received.has(_id)) breaches.push(`${_id} reached no receiver`);
+    if (received && !received.has(_id)) breaches.push(await lost(db, _id, collectionId));
   }
   for (const { _id, status } of collections) {
     if (status === 'created') continue;
@@ -75,6 +75,15 @@ async function checkEvents(db: Db, collections: Stored[], outside: Outside): Pro
     }
   }
   return breaches;
+}
+
+/** An event that nobody got, with what is known of it. */
+async function lost(db: Db, eventId: string, collectionId: string): Promise<string> {
+  const deliveries = await db.collection('deliveries').find({ 'data.eventId': eventId }).toArray();
+  const lines = { actor: { $in: [collectionId, ...deliveries.map(({ _id }) => String(_id))] } };
+  const steps = await db.collection('steps').find(lines).sort({ at: 1 }).toArray();
+  const told = [...deliveries, ...steps].map((doc) => `\n  ${JSON.stringify(doc)}`);
+  return `${eventId} reached no receiver at ${new Date().toISOString()}: ${deliveries.length} deliveries${told.join('')}`;
 }
 
 /** Every history is a chain: each line starts where the one before ended. */

@@ -211,9 +211,10 @@ export function noteOdd(world: World, { status, json }: Answered, allowed: numbe
 
 async function settle(world: World, withinMs: number): Promise<boolean> {
   const ended = await until(async () => {
+    // Under review a payment may rest for long, unless the network is being asked about it this very moment.
     const open = await world.db.collection('collections').countDocuments({
       status: 'created',
-      state: { $not: /underReview/ },
+      $or: [{ state: { $not: /underReview/ } }, { 'calls.0': { $exists: true } }],
     });
     const undelivered = await world.db
       .collection('deliveries')
