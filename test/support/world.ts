@@ -214,7 +214,7 @@ async function settle(world: World, withinMs: number): Promise<boolean> {
     // Under review a payment may rest for long, unless the network is being asked about it this very moment.
     const open = await world.db.collection('collections').countDocuments({
       status: 'created',
-      $or: [{ state: { $not: /underReview/ } }, { 'calls.0': { $exists: true } }],
+      $or: [{ state: { $not: /underReview/ } }, { 'calls.type': 'askRail' }],
     });
     const undelivered = await world.db
       .collection('deliveries')
