@@ -85,6 +85,19 @@ function show(name: string, results: LoadResult[]): { perSecond: number; p99Ms: 
   return { perSecond, p99Ms };
 }
 
+/** What one request took of each process, warm-up included: `api 0.50 ms, mongod 0.60 ms, …`. */
+function costOf(
+  before: Record<string, number>,
+  after: Record<string, number>,
+  { requests, warmupRequests, cpuMs }: LoadResult,
+): string {
+  const all = requests + warmupRequests;
+  const spent = Object.entries(after).map(([name, ms]) => [name, ms - before[name]!] as const);
+  return [...spent, ['generator', cpuMs] as const]
+    .map(([name, ms]) => `${name} ${(ms / all).toFixed(2)} ms`)
+    .join(', ');
+}
+
 /** Durable creates per second, both ways in turn. */
 async function creates(stage: Stage): Promise<void> {
   print('\nDurable creates, 64 connections, one api process each:');
@@ -92,14 +105,21 @@ async function creates(stage: Stage): Promise<void> {
   const theirs = await stage.start<Hello>('straightforward.ts', 'bench_theirs', { BENCH_ROLE: 'api' });
   const restate = await startRestate(stage, print);
   const results: Record<'ours' | 'theirs' | 'restate', LoadResult[]> = { ours: [], theirs: [], restate: [] };
+  const costs: Record<string, string> = {};
   for (let round = 0; round < rounds; round += 1) {
-    results.ours.push(await stage.load(createPlan(ours.hello, `o${round}-`)));
-    results.theirs.push(await stage.load(createPlan(theirs.hello, `t${round}-`)));
+    for (const [name, { child, hello }] of Object.entries({ ours, theirs })) {
+      const before = stage.cpuMs('api', child);
+      const result = await stage.load(createPlan(hello, `${name}${round}-`));
+      results[name as 'ours' | 'theirs'].push(result);
+      costs[name] = costOf(before, stage.cpuMs('api', child), result);
+    }
     if (restate)
       results.restate.push(await stage.load(createPlan({ port: restate.port, key: 'none' }, `r${round}-`)));
   }
   const our = show('Kusanya', results.ours);
+  print(`    processor time of each: ${costs.ours}`);
   const their = show('straightforward', results.theirs);
+  print(`    processor time of each: ${costs.theirs}`);
   if (restate) {
     const { perSecond } = show('Restate', results.restate);
     print(`  ratio to Restate ${(our.perSecond / perSecond).toFixed(2)}×`);

@@ -28,7 +28,12 @@ export interface LoadPlan {
 }
 
 export interface LoadResult {
+  /** Answered within the measured time. */
   requests: number;
+  /** Answered before or after it. */
+  warmupRequests: number;
+  /** Processor time of the generator itself. */
+  cpuMs: number;
   seconds: number;
   perSecond: number;
   p50Ms: number;
@@ -93,6 +98,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const countFrom = startAt + plan.warmupMs;
   const stopAt = countFrom + plan.durationMs;
   let counted = 0;
+  let uncounted = 0;
   let lastAt = countFrom;
   const one = async () => {
     const connection = new Connection(plan.port, (why) => {
@@ -105,7 +111,10 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
       const now = performance.now();
       const restMs = sentAt + (plan.everyMs ?? 0) - now;
       if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
-      if (now < countFrom || now > stopAt) continue;
+      if (now < countFrom || now > stopAt) {
+        uncounted += 1;
+        continue;
+      }
       statuses[status] = (statuses[status] ?? 0) + 1;
       latencies.push(now - sentAt);
       counted += 1;
@@ -119,8 +128,11 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   latencies.sort((a, b) => a - b);
   const at = (share: number) => Math.round((latencies[Math.floor(latencies.length * share)] ?? 0) * 10) / 10;
   const seconds = (lastAt - countFrom) / 1000;
+  const { user, system } = process.cpuUsage();
   return {
     requests: counted,
+    warmupRequests: uncounted,
+    cpuMs: (user + system) / 1_000,
     seconds,
     perSecond: Math.round(counted / seconds),
     p50Ms: at(0.5),

@@ -2,9 +2,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import Koa from 'koa';
 import { koaBody } from 'koa-body';
+import { validate } from './request.ts';
 
 /**
  * The same on Restate: Koa in front, a virtual object per collection and per merchant behind, as its documentation
@@ -73,18 +73,6 @@ const registered = await fetch(`${process.env.RESTATE_ADMIN}/deployments`, {
   body: JSON.stringify({ uri: `http://127.0.0.1:${port}` }),
 });
 if (!registered.ok) throw new Error(await registered.text());
-
-const validate = new Ajv2020({ allErrors: true }).compile({
-  type: 'object',
-  additionalProperties: false,
-  required: ['amount', 'phone', 'reference'],
-  properties: {
-    amount: { type: 'integer', minimum: 100, maximum: 5_000_000 },
-    phone: { type: 'string', maxLength: 25, pattern: '^\\+?[0-9 -]+$' },
-    reference: { type: 'string', minLength: 1, maxLength: 100 },
-    metadata: { type: 'object' },
-  },
-});
 
 const app = new Koa();
 app.use(koaBody({ text: false, urlencoded: false, multipart: false, jsonLimit: '32kb' }));

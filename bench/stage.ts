@@ -6,6 +6,7 @@ import process from 'node:process';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { type Embedded, startEmbedded } from '../src/embedded/embedded.ts';
+import { cpuMsOf } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 
 /** Stores of the bench's own and the processes on them; every one it started is ended by its id. */
@@ -96,6 +97,12 @@ export class Stage {
   /** Commands that Redis has carried out so far. */
   async redisCommands(): Promise<number> {
     return Number(/total_commands_processed:(\d+)/.exec(await this.#redis.info('stats'))?.[1]);
+  }
+
+  /** Processor time so far, in milliseconds: of each store, and of a process of the stage as `name`. */
+  cpuMs(name: string, child: ChildProcess): Record<string, number> {
+    const stores = this.#embedded.children.map((store) => [store.name, cpuMsOf(store.pid)] as const);
+    return { [name]: cpuMsOf(child.pid!), ...Object.fromEntries(stores) };
   }
 
   /** Runs the load generator to its end. */

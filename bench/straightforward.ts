@@ -1,12 +1,12 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import process from 'node:process';
 import Router from '@koa/router';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import Koa from 'koa';
 import { koaBody } from 'koa-body';
 import { Long, MongoClient } from 'mongodb';
+import { validate } from './request.ts';
 
 /**
  * The straightforward way, written well: Koa, one MongoDB transaction per request, one BullMQ delayed job, no
@@ -41,19 +41,6 @@ const secret = `kusanya_test_sk_${randomBytes(19).toString('hex')}`;
 const hashOf = (text: string) => createHmac('sha256', 'pepper').update(text).digest('hex');
 await keys.insertOne({ _id: 'key_1', hash: hashOf(secret), merchantId: 'mer_1', mode: 'test' });
 await keys.createIndex({ hash: 1 }, { unique: true });
-
-const validate = new Ajv2020({ allErrors: true }).compile({
-  type: 'object',
-  additionalProperties: false,
-  required: ['amount', 'phone', 'reference'],
-  properties: {
-    amount: { type: 'integer', minimum: 100, maximum: 5_000_000 },
-    phone: { type: 'string', maxLength: 25, pattern: '^\\+?[0-9 -]+$' },
-    reference: { type: 'string', minLength: 1, maxLength: 100 },
-    description: { type: 'string', maxLength: 255 },
-    metadata: { type: 'object' },
-  },
-});
 
 const cache = new Map<string, Plain>();
 async function principalOf(authorization: string | undefined): Promise<Plain> {
