@@ -22,7 +22,7 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
-import { Detail, drawing, svgHeaders } from './machineRoutes.ts';
+import { Detail, drawing, presentRow, svgHeaders } from './machineRoutes.ts';
 import { auditLine } from './operators.ts';
 import type { OperatorReader } from './reader.ts';
 import { bodyOf, found, operation, Reason } from './routes.ts';
@@ -63,14 +63,7 @@ function safeData(data: Record<string, unknown>): Record<string, unknown> {
 
 function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
   return {
-    id: doc._id,
-    object: 'actor',
-    machine,
-    machine_version: doc.machineVersion,
-    seq: doc.seq,
-    state: doc.state,
-    merchant_id: doc.merchantId,
-    mode: doc.mode,
+    ...presentRow(machine, doc),
     context: doc.snapshot.context,
     data: safeData(doc.data),
     timers: doc.timers.map(({ id, event, dueAt }) => ({ id, event, due_at: dueAt.toISOString() })),
@@ -81,12 +74,9 @@ function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
       asked_again_at: dueAt.toISOString(),
       started_at: startedAt?.toISOString() ?? null,
     })),
-    due_at: doc.dueAt?.toISOString() ?? null,
-    quarantined: doc.quarantined ? { at: doc.quarantined.at.toISOString(), why: doc.quarantined.why } : null,
     accepts: doc.quarantined
       ? []
       : acceptedEvents(actors.definition(machine), doc).filter((type) => type.startsWith('operator.')),
-    updated_at: doc.updatedAt.toISOString(),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
 import { type ActorDoc, type Actors, type MachineDefinition, versionOf } from '../actors/actors.ts';
 import { chartMermaid, chartSvg } from '../charts/charts.ts';
-import { type Clock, isoTime } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import {
   type Endpoint,
   faulty,
@@ -195,7 +195,9 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps): Endp
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
       return {
         status: 200,
-        body: listedAnswer(await listActors({ db, actors }, name, filter, page), rowOf(name)),
+        body: listedAnswer(await listActors({ db, actors }, name, filter, page), (doc) =>
+          presentRow(name, doc),
+        ),
       };
     },
   });
@@ -206,8 +208,9 @@ function noAge(machine: string) {
   return faulty([{ param: 'older_than', code: 'parameter_invalid', message }]);
 }
 
-function rowOf(machine: string) {
-  return (doc: ActorDoc) => ({
+/** What every list and page of actors says of one. */
+export function presentRow(machine: string, doc: ActorDoc) {
+  return {
     id: doc._id,
     object: 'actor',
     machine,
@@ -216,10 +219,8 @@ function rowOf(machine: string) {
     state: doc.state,
     merchant_id: doc.merchantId,
     mode: doc.mode,
-    due_at: doc.dueAt ? isoTime(doc.dueAt.getTime()) : null,
-    quarantined: doc.quarantined
-      ? { at: isoTime(doc.quarantined.at.getTime()), why: doc.quarantined.why }
-      : null,
-    updated_at: isoTime(doc.updatedAt.getTime()),
-  });
+    due_at: doc.dueAt?.toISOString() ?? null,
+    quarantined: doc.quarantined ? { at: doc.quarantined.at.toISOString(), why: doc.quarantined.why } : null,
+    updated_at: doc.updatedAt.toISOString(),
+  };
 }
