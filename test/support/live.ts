@@ -84,7 +84,7 @@ export async function openLive({ mode = 'sync', speed = 50, env = {} }: LiveOpti
       });
     },
     read: async (id) => (await live.service.call('GET', `/v1/collections/${id}`, { token: liveKey })).json,
-    final: async (id, withinMs = 10_000) => {
+    final: async (id, withinMs) => {
       const found = await until(async () => {
         const json = await live.read(id);
         return json.status === 'created' ? undefined : json;

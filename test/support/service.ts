@@ -242,7 +242,7 @@ function merchantOf(call: TestService['call'], id: string, key: string): TestMer
         body: text ?? { amount: 5000, phone: '255700000000', reference: 'order-1', ...changes },
       });
     },
-    final: async (collectionId, withinMs = 10_000) => {
+    final: async (collectionId, withinMs = patienceMs) => {
       const found = await until(async () => {
         const { json } = await get(`/v1/collections/${collectionId}`);
         return json.status === 'created' ? undefined : json;
@@ -261,10 +261,13 @@ function parsed(text: string): unknown {
   }
 }
 
+/** A limit only ends what hangs: a machine that runs everybody's tests may stand still for seconds. */
+const patienceMs = 30_000;
+
 /** Asks until there is an answer other than undefined or false; undefined when time runs out. */
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
-  withinMs = 10_000,
+  withinMs = patienceMs,
 ): Promise<T | undefined> {
   const giveUpAt = Date.now() + withinMs;
   for (;;) {
@@ -291,7 +294,7 @@ export interface Receiver {
   received: Received[];
   /** What to answer next; a function decides per request, or answers by itself and returns undefined. */
   answer: number | ((received: Received, response: ServerResponse) => number | undefined);
-  /** The first webhook that is meant, as soon as it is there. Throws after ten seconds. */
+  /** The first webhook that is meant, as soon as it is there. Throws after half a minute. */
   next(isMeant?: (received: Received) => boolean): Promise<Received>;
   /** Throws when a webhook came that the OpenAPI document does not describe. */
   close(): Promise<void>;
