@@ -55,7 +55,7 @@ export class RateLimiter {
   readonly #redis: TokenRedis;
   readonly #prefix: string;
   readonly #timeoutMs: number;
-  readonly #elapsedMs = stopwatch();
+  readonly #elapsedMs: () => number;
   /** Requests of one bucket that arrive while Redis is asked share the next question. */
   readonly #waiting = new Map<string, ((verdict: RateVerdict) => void)[]>();
   readonly #local = new Map<string, number>();
@@ -63,11 +63,12 @@ export class RateLimiter {
   #redisDownUntilMs: number | undefined;
 
   /** `redis` must fail fast: `{ commandTimeout, maxRetriesPerRequest: 1, enableOfflineQueue: false }`. */
-  constructor(deps: { redis: Redis; prefix: string; timeoutMs?: number }) {
+  constructor(deps: { redis: Redis; prefix: string; timeoutMs?: number; elapsedMs?: () => number }) {
     deps.redis.defineCommand('kusanyaTakeTokens', { numberOfKeys: 1, lua: takeTokens });
     this.#redis = deps.redis as unknown as TokenRedis;
     this.#prefix = deps.prefix;
     this.#timeoutMs = deps.timeoutMs ?? limits.rateLimitRedisMs;
+    this.#elapsedMs = deps.elapsedMs ?? stopwatch();
   }
 
   /** Takes a token from a bucket; undefined when `terms` switch the limit off. */
