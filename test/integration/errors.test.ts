@@ -136,12 +136,16 @@ describe('errors', () => {
   });
 
   it('429 says how long to wait, and every authenticated answer what is left', async () => {
-    const replies: Reply[] = [];
-    for (let n = 0; n < 3; n++) replies.push(await shop.ask('GET', '/v1/whoami', { key: 'slow' }));
-    expect(replies.map(({ status }) => status)).to.deep.equal([200, 200, 429]);
-    expect(replies.map(({ headers }) => headers['ratelimit-remaining'])).to.deep.equal(['1', '0', '0']);
-    expect(verdictOf(replies[2]!)).to.equal('429 rate_limited');
-    expect(replies[2]!.headers).to.include({ 'ratelimit-limit': '2', 'retry-after': '1' });
+    const granted: Reply[] = [];
+    let reply = await shop.ask('GET', '/v1/whoami', { key: 'slow' });
+    expect(reply.headers['ratelimit-remaining']).to.equal('1');
+    // Two, and one more for each second that the machine stands still.
+    for (; reply.status === 200; reply = await shop.ask('GET', '/v1/whoami', { key: 'slow' }))
+      granted.push(reply);
+    expect(granted.length).to.be.at.least(2);
+    expect(verdictOf(reply)).to.equal('429 rate_limited');
+    expect(reply.headers['ratelimit-remaining']).to.equal('0');
+    expect(reply.headers).to.include({ 'ratelimit-limit': '2', 'retry-after': '1' });
     expect((await shop.ask('GET', '/v1/collections/x')).headers).to.have.property('ratelimit-reset');
   });
 

@@ -1,9 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createKoa, forAnyone, listen, route } from '../../src/http/http.ts';
 import { call, callRaw, errorOf } from '../support/call.ts';
 import { clock, goodBody, keys, log, logged, openShop, type Shop } from '../support/shop.ts';
+import { signal } from '../support/signal.ts';
 
 const undocumented = { id: 'x', summary: '', description: '', tag: '', answers: {} };
 
@@ -175,30 +175,38 @@ describe('the listener', () => {
   });
 
   it('lets the answer under way finish when it closes, and takes no more', async () => {
+    const [underWay, done] = [signal(), signal()];
     const endpoint = forAnyone({
       operation: undocumented,
       handler: async () => {
-        await wait(200);
+        underWay.happen();
+        await done.happened;
         return { status: 200, body: { done: true } };
       },
     });
     const app = createKoa({ routes: [route('GET', '/slow', 'none', endpoint)], clock, log });
     const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const answer = call(listener.port, 'GET', '/slow', { headers: { Connection: 'keep-alive' } });
-    await wait(50);
+    await underWay.happened;
     const closed = listener.close();
     const refused = await call(listener.port, 'GET', '/slow').catch((error) => error.code);
+    done.happen();
     const reply = await answer;
     await closed;
     expect([reply.status, reply.headers.connection, refused]).to.deep.equal([200, 'close', 'ECONNREFUSED']);
   });
 
   it('cuts what does not end in the time it is given to close', async () => {
-    const endpoint = forAnyone({ operation: undocumented, handler: () => new Promise<never>(() => {}) });
+    const underWay = signal();
+    const handler = () => {
+      underWay.happen();
+      return new Promise<never>(() => {});
+    };
+    const endpoint = forAnyone({ operation: undocumented, handler });
     const app = createKoa({ routes: [route('GET', '/hang', 'none', endpoint)], clock, log });
     const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const cut = call(listener.port, 'GET', '/hang').catch((error) => error.code);
-    await wait(50);
+    await underWay.happened;
     await listener.close(50);
     expect(await cut).to.equal('ECONNRESET');
   });

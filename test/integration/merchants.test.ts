@@ -16,6 +16,7 @@ import {
   updateMerchant,
 } from '../../src/merchants/merchants.ts';
 import { connectMongo, prepareDatabase, type Write } from '../../src/mongo.ts';
+import { until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
 const hashSecret = 'a server secret';
@@ -190,11 +191,7 @@ describe('merchants', () => {
     const merchants = room();
     const usedAt = async () => (await merchants.findKey(key._id))?.lastUsedAt?.getTime();
     await merchants.authenticate(secret);
-    let first = await usedAt();
-    for (let tries = 0; first === undefined && tries < 100; tries++) {
-      await wait(10);
-      first = await usedAt();
-    }
+    const first = await until(usedAt);
     expect(first).to.be.a('number');
     clock.advance(1_000);
     await merchants.authenticate(secret);
@@ -205,7 +202,8 @@ describe('merchants', () => {
   it('a flood of unknown keys pushes no merchant’s key out of memory', async () => {
     const { secret } = await open();
     let asked = 0;
-    const merchants = new Merchants({ db: counted(() => asked++), clock, log, keyHashSecret: hashSecret });
+    const ofMerchants = { db: counted(() => asked++), clock, log, keyHashSecret: hashSecret };
+    const merchants = new Merchants({ ...ofMerchants, cacheMs: 60_000 });
     await merchants.authenticate(secret);
     await wait(50);
     const before = asked;

@@ -64,7 +64,7 @@ export async function openShop(doings: Record<string, () => never> = {}): Promis
     authenticateMerchant: (secret) => (keys as Record<string, Principal>)[secret],
     idempotency: new IdempotencyStore({ db, clock, waitMs: 100 }),
     rate: {
-      limiter: new RateLimiter({ redis, prefix: db.databaseName, timeoutMs: 2000 }),
+      limiter: new RateLimiter({ redis, prefix: db.databaseName, timeoutMs: 30_000 }),
       terms: { perSecond: 1000, burst: 2000 },
     },
   });
