@@ -24,6 +24,8 @@ const machine = setup({
 interface Process {
   corridor: Corridor;
   feed: StepFeed;
+  /** What the feed publishes by. */
+  redis: Redis;
   close(): Promise<void>;
 }
 
@@ -36,17 +38,21 @@ describe('the feed of steps', () => {
   let beside: Redis;
   let prefix: string;
 
-  const open = async (database?: string, redisUrl?: string): Promise<Process> => {
+  /** Watchers are believed for three beats: as a rule so long that no test sees the end of it. */
+  const open = async (
+    database?: string,
+    { redisUrl, beatMs = 60_000 }: { redisUrl?: string; beatMs?: number } = {},
+  ): Promise<Process> => {
     const corridor = await openCorridor([define(machine)], { database });
     const { log, actors } = corridor;
     const queues = new Queues(redisUrl ?? (await stores()).redisUrl, corridor.db.databaseName, log);
-    await queues.connected(redisUrl ? 0 : 2_000);
+    await queues.connected(redisUrl ? 0 : 30_000);
     const feed = new StepFeed({
       actors,
       redis: queues.redis,
       prefix: corridor.db.databaseName,
       log,
-      beatMs: 50,
+      beatMs,
     });
     feed.start();
     const close = async () => {
@@ -54,13 +60,13 @@ describe('the feed of steps', () => {
       await queues.close();
       await corridor.close();
     };
-    return { corridor, feed, close };
+    return { corridor, feed, redis: queues.redis, close };
   };
   const ofSteps = () => spied.filter(({ channel }) => channel.endsWith(':steps'));
-  /** All that was published before is with the spy. */
-  const settled = async () => {
+  /** All that a process has published is with the spy: it comes in the order in which it was sent. */
+  const settled = async ({ redis } = one) => {
     const mark = `mark ${Math.random()}`;
-    await beside.publish(`${prefix}:inspector:mark`, mark);
+    await redis.publish(`${prefix}:inspector:mark`, mark);
     await until(async () => spied.some(({ text }) => text === mark));
   };
   const watch = async ({ feed }: Process, filter: StepFilter = {}) => {
@@ -69,12 +75,19 @@ describe('the feed of steps', () => {
     return { heard, unwatch, seqs: () => heard.map(({ seq }) => seq) };
   };
   /** Pokes until somebody elsewhere is known to watch, or no longer. */
-  const pokedUntil = (doc: { _id: string }, isReached: () => Promise<boolean>) =>
+  const pokedUntil = (doc: { _id: string }, isReached: () => Promise<boolean>, by = one) =>
     until(async () => {
-      await tell(one.corridor, doc, 'poked');
-      await settled();
+      await tell(by.corridor, doc, 'poked');
+      await settled(by);
       return isReached();
     });
+  /** Nothing was published of one more poke. */
+  const isQuiet = async (doc: { _id: string }, by = one) => {
+    const before = ofSteps().length;
+    await tell(by.corridor, doc, 'poked');
+    await settled(by);
+    return ofSteps().length === before;
+  };
 
   beforeEach(async () => {
     one = await open();
@@ -127,12 +140,7 @@ describe('the feed of steps', () => {
     expect(rest.cause.kind).equal('merchant');
     expect(rest.snapshot.value).equal(to);
     unwatch();
-    await pokedUntil(doc, async () => {
-      const before = ofSteps().length;
-      await tell(one.corridor, doc, 'poked');
-      await settled();
-      return ofSteps().length === before;
-    });
+    expect(await pokedUntil(doc, () => isQuiet(doc))).equal(true);
     const before = ofSteps().length;
     for (let n = 0; n < 10; n += 1) await tell(one.corridor, doc, 'poked');
     await settled();
@@ -160,17 +168,18 @@ describe('the feed of steps', () => {
   });
 
   it('forgets a watcher whose process died without a word', async () => {
-    const dead = { from: 'a dead process', watches: [{}] };
-    await beside.publish(`${prefix}:inspector:watchers`, JSON.stringify(dead));
-    const doc = await give(one.corridor, 'nest');
-    expect(await pokedUntil(doc, async () => ofSteps().length > 0)).equal(true);
-    const quiet = await pokedUntil(doc, async () => {
-      const before = ofSteps().length;
-      await tell(one.corridor, doc, 'poked');
-      await settled();
-      return ofSteps().length === before;
+    const brief = await open(prefix, { beatMs: 50 });
+    const dead = JSON.stringify({ from: 'a dead process', watches: [{}] });
+    const doc = await give(brief.corridor, 'nest');
+    const isBelieved = await until(async () => {
+      await beside.publish(`${prefix}:inspector:watchers`, dead);
+      await tell(brief.corridor, doc, 'poked');
+      await settled(brief);
+      return ofSteps().length > 0;
     });
-    expect(quiet).equal(true);
+    expect(isBelieved).equal(true);
+    expect(await pokedUntil(doc, () => isQuiet(doc, brief), brief)).equal(true);
+    await brief.close();
   });
 
   it('is heard at once by a process that starts while somebody watches', async () => {
@@ -186,16 +195,19 @@ describe('the feed of steps', () => {
   });
 
   it('goes on after Redis cut the line', async () => {
-    const { heard } = await watch(other);
-    const doc = await give(one.corridor, 'nest');
-    await pokedUntil(doc, async () => heard.length > 0);
+    const [near, far] = [await open(prefix, { beatMs: 50 }), await open(prefix, { beatMs: 50 })];
+    const { heard } = await watch(far);
+    const doc = await give(near.corridor, 'nest');
+    await pokedUntil(doc, async () => heard.length > 0, near);
     await beside.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     const before = heard.length;
     const isHeard = until(async () => {
-      await tell(one.corridor, doc, 'poked');
+      await tell(near.corridor, doc, 'poked');
       return heard.length > before + 1;
     });
     expect(await isHeard).equal(true);
+    await near.close();
+    await far.close();
   });
 
   it('shows no phone, no metadata and no secret', async () => {
@@ -220,7 +232,7 @@ describe('the feed of steps', () => {
   });
 
   it('disturbs no step where Redis is out of reach, and a watcher that throws', async () => {
-    const away = await open(undefined, 'redis://127.0.0.1:1');
+    const away = await open(undefined, { redisUrl: 'redis://127.0.0.1:1' });
     const { heard } = await watch(away);
     await away.feed.watch({}, () => {
       throw new Error('a watcher of the test');
