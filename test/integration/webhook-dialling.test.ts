@@ -38,6 +38,9 @@ describe('webhook dialling', () => {
     return { dns, poster: newPoster({ dnsServers: [dns.address], ...options }) };
   }
 
+  /** So long that nothing is asked a second time because this process stood still. */
+  const unhurriedDns = { dnsTimeoutMs: 60_000 };
+
   const onlyA =
     (...addresses: string[]) =>
     ({ type }: DnsQuery): DnsReply =>
@@ -51,7 +54,7 @@ describe('webhook dialling', () => {
         seen.push(servername, request.headers.host);
         response.end();
       });
-      const { dns, poster } = await withDns(onlyA('127.0.0.1'));
+      const { dns, poster } = await withDns(onlyA('127.0.0.1'), unhurriedDns);
       expect(await post(`https://good.test:${receiver.port}/`, poster)).to.include({ ok: true });
       expect(seen).to.deep.equal(['good.test', `good.test:${receiver.port}`]);
       expect(dns.queries.map((query) => query.type).sort()).to.deep.equal(['A', 'AAAA']);
@@ -93,8 +96,9 @@ describe('webhook dialling', () => {
       const receiver = await startHttp((_request, response) => {
         response.writeHead(200, { Connection: 'close' }).end();
       });
-      const { dns, poster } = await withDns(({ type, earlier }) =>
-        type === 'AAAA' ? [] : [earlier === 0 ? '127.0.0.1' : '10.0.0.1'],
+      const { dns, poster } = await withDns(
+        ({ type, earlier }) => (type === 'AAAA' ? [] : [earlier === 0 ? '127.0.0.1' : '10.0.0.1']),
+        unhurriedDns,
       );
       const url = `http://rebind.test:${receiver.port}/`;
       expect(await post(url, poster)).to.include({ ok: true });
