@@ -164,7 +164,8 @@ describe('viewers of the inspector', () => {
   });
 
   it('who do not answer a pulse are cut off, and no longer watched for', async () => {
-    await open({ pulseMs: 100 });
+    // The live one's answer has a whole second to come.
+    await open({ pulseMs: 1_000 });
     const alive = await view();
     const dead = await view('', { autoPong: false });
     expect(await closing(dead.viewer)).equal(1006);
