@@ -118,7 +118,8 @@ export class Handover {
   async flush(): Promise<void> {
     this.#release(true);
     if (this.#isAway) this.#arm(retryMs);
-    else await this.#send();
+    // What a flush of its own has already taken in hand is not held any more, and not handed over yet.
+    else await Promise.all([this.#send(), this.#flushing]);
   }
 
   /** Whether a job that is handed over now is likely to reach a worker: Redis is there, and took the last ones. */

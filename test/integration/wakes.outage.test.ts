@@ -15,11 +15,11 @@ import {
   tell,
 } from '../support/corridor.ts';
 import { until } from '../support/service.ts';
-import { lull, sleeper, slept } from '../support/sleeper.ts';
+import { lull, patienceMs, sleeper, slept } from '../support/sleeper.ts';
 
 /** A Redis of their own, to be emptied, stopped and frozen: MongoDB is the record, so nothing is lost with it. */
 describe('wake-ups and a Redis that fails', function () {
-  this.timeout(40_000);
+  this.timeout(180_000);
   let dataDir: string;
   let running: Embedded | undefined;
   let redisUrl: string;
@@ -76,7 +76,7 @@ describe('wake-ups and a Redis that fails', function () {
     machinery.workers.start();
     corridor.clock.advance(50_000);
     await machinery.queues.queue(wakeQueue).promoteJobs();
-    expect(await until(allHave(1, count), 20_000), 'without any sweep').equal(true);
+    expect(await until(allHave(1, count), 90_000), 'without any sweep').equal(true);
     expect(await corridor.db.collection('steps').countDocuments()).equal(2 * count);
   });
 
@@ -109,9 +109,10 @@ describe('wake-ups and a Redis that fails', function () {
     await tell(corridor, pusher, 'pushing');
     for (const doc of docs.slice(0, 10))
       expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
-    expect(performance.now() - begun, 'nobody waits for Redis').below(10_000);
-    expect(await until(allHave(1, 60), 10_000)).equal(true);
-    corridor.clock.advance(11_000);
+    // If each of them waited for Redis, two seconds every time, it would be half a minute.
+    expect(performance.now() - begun, 'nobody waits for Redis').below(20_000);
+    expect(await until(allHave(1, 60))).equal(true);
+    corridor.clock.advance(patienceMs + 1_000);
     expect(await until(async () => (await heard(asker)).length > 0)).equal(true);
     expect(await until(async () => (await heard(pusher)).length > 0)).equal(true);
     expect([await heard(asker), await heard(pusher)]).deep.equal([['answered'], ['answered']]);
@@ -134,13 +135,13 @@ describe('wake-ups and a Redis that fails', function () {
       return { event: { type: 'answered' } };
     };
     await tell(corridor, first, 'asking');
-    corridor.clock.advance(11_000);
+    corridor.clock.advance(patienceMs + 1_000);
     machinery.sweeper.start();
     expect(await until(async () => slow === 1)).equal(true);
     answer = async () => ({ event: { type: 'answered' } });
     await lull(corridor, 10, 20);
     await tell(corridor, second, 'asking');
-    corridor.clock.advance(11_000);
+    corridor.clock.advance(patienceMs + 1_000);
     expect(await until(allHave(1, 10))).equal(true);
     expect(await until(async () => (await heard(second)).length > 0)).equal(true);
     expect(await heard(first)).deep.equal([]);
@@ -174,13 +175,13 @@ describe('wake-ups and a Redis that fails', function () {
     try {
       const begun = performance.now();
       const docs = await lull(corridor, 20, 100);
-      for (const doc of docs.slice(0, 5))
+      for (const doc of docs.slice(0, 15))
         expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
-      expect(performance.now() - begun).below(10_000);
-      expect(await until(allHave(1, 25), 15_000)).equal(true);
+      expect(performance.now() - begun, 'nobody waits for Redis').below(20_000);
+      expect(await until(allHave(1, 25), 60_000)).equal(true);
       await tell(corridor, docs[0]!, 'asking');
-      corridor.clock.advance(11_000);
-      expect(await until(async () => (await heard(docs[0]!)).includes('answered'), 15_000)).equal(true);
+      corridor.clock.advance(patienceMs + 1_000);
+      expect(await until(async () => (await heard(docs[0]!)).includes('answered'), 60_000)).equal(true);
     } finally {
       process.kill(pid(), 'SIGCONT');
     }
@@ -207,6 +208,6 @@ describe('wake-ups and a Redis that fails', function () {
     await stop();
     const begun = performance.now();
     await machinery.close();
-    expect(performance.now() - begun).below(10_000);
+    expect(performance.now() - begun).below(30_000);
   });
 });

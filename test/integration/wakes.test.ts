@@ -12,6 +12,7 @@ import {
   tell,
 } from '../support/corridor.ts';
 import { until } from '../support/service.ts';
+import { signal } from '../support/signal.ts';
 import { lull, patienceMs, sleeper, slept } from '../support/sleeper.ts';
 
 /** Wake-ups through real BullMQ and Redis, and the sweep beside them. */
@@ -20,8 +21,12 @@ describe('wake-ups', () => {
   let machinery: Machinery;
   const opened: { close(): Promise<void> }[] = [];
 
-  const open = async (definition: MachineDefinition = sleeper(), options = {}) => {
-    corridor = await openCorridor([definition]);
+  const open = async (
+    definition: MachineDefinition = sleeper(),
+    options: Parameters<typeof openMachinery>[1] = {},
+    clock = new MovableClock(),
+  ) => {
+    corridor = await openCorridor([definition], { clock });
     machinery = await openMachinery(corridor, options);
     opened.push(machinery, corridor);
   };
@@ -56,7 +61,7 @@ describe('wake-ups', () => {
     const lines = await corridor.history(doc!._id);
     expect(lines.map(({ cause }) => cause.kind)).deep.equal(['merchant', 'timer', 'timer', 'timer']);
     for (let n = 1; n < lines.length; n += 1) {
-      expect(lines[n]!.at.getTime() - lines[n - 1]!.at.getTime()).within(120, 5_000);
+      expect(lines[n]!.at.getTime() - lines[n - 1]!.at.getTime()).least(120);
     }
   });
 
@@ -87,7 +92,7 @@ describe('wake-ups', () => {
         clock: corridor.clock,
       });
       opened.push(unheard); // a process that died before it handed anything over
-      const [doc] = await lull(unheard, 1, 30_000);
+      const [doc] = await lull(unheard, 1, 50_000);
       machinery.workers.start();
       await machinery.queues.add(wakeQueue, [
         { id: idOf(doc!), data: { machine: 'sleeper', actor: doc!._id } },
@@ -96,8 +101,8 @@ describe('wake-ups', () => {
       expect(await isAwake(doc!)).equal(false);
       const [job] = await machinery.queues.queue(wakeQueue).getDelayed();
       expect(job!.id).equal(wakeId(doc!._id, doc!.timers[0]!.dueAt.getTime()));
-      expect(job!.delay).within(20_000, 30_000);
-      corridor.clock.advance(30_000);
+      expect(job!.delay).within(10_000, 50_000);
+      corridor.clock.advance(50_000);
       await job!.promote();
       expect(await until(() => isAwake(doc!)), 'without any sweep').equal(true);
       const [, line] = await corridor.history(doc!._id);
@@ -120,9 +125,7 @@ describe('wake-ups', () => {
 
   it('that are called off within a moment never become jobs', async () => {
     // Time stands still, so the moment lasts.
-    corridor = await openCorridor([sleeper()], { clock: new MovableClock(Date.now()) });
-    machinery = await openMachinery(corridor, { holdMs: 300 });
-    opened.push(machinery, corridor);
+    await open(sleeper(), { holdMs: 300 }, new MovableClock(Date.now()));
     const docs = await lull(corridor, 20, 30_000);
     const early = docs.map((doc) =>
       corridor.actors.send(
@@ -138,6 +141,29 @@ describe('wake-ups', () => {
     await Promise.all(early);
     await machinery.handover.flush();
     expect(await delayed()).equal(0);
+  });
+
+  it('are in Redis when a flush is over, also those that were on their way already', async () => {
+    await open();
+    const [begun, isLetThrough] = [signal(), signal()];
+    const { queues, handover } = machinery;
+    const add = queues.add.bind(queues);
+    queues.add = async (name, jobs) => {
+      begun.happen();
+      await isLetThrough.happened;
+      await add(name, jobs);
+    };
+    await lull(corridor, 1, 30);
+    await begun.happened;
+    let isOver = false;
+    const flushed = handover.flush().then(() => {
+      isOver = true;
+    });
+    await sleep(20);
+    expect(isOver).equal(false);
+    isLetThrough.happen();
+    await flushed;
+    expect(await queues.queue(wakeQueue).count()).equal(1);
   });
 
   describe('that never come', () => {
@@ -159,13 +185,15 @@ describe('wake-ups', () => {
       await corridor.db.collection<ActorDoc>('sleepers').insertMany(resting as ActorDoc[]);
       await lull(corridor, 5, 10);
       corridor.clock.advance(1_000);
-      const scanned = async () => {
-        const { metrics } = await corridor.db.admin().command({ serverStatus: 1, metrics: 1 });
-        return Number(metrics.queryExecutor.scannedObjects);
-      };
-      const before = await scanned();
+      await corridor.db.command({ profile: 2 });
       await machinery.sweeper.sweep();
-      expect((await scanned()) - before).below(200);
+      await corridor.db.command({ profile: 0 });
+      const asked = await corridor.db
+        .collection('system.profile')
+        .find({ ns: /sleepers$/ })
+        .toArray();
+      expect(asked).not.deep.equal([]);
+      expect(asked.reduce((sum, { docsExamined = 0 }) => sum + docsExamined, 0)).below(200);
       expect(await slept(corridor)).deep.equal({ 0: 2_001, 1: 5 });
     });
   });
@@ -199,12 +227,11 @@ describe('wake-ups', () => {
 
     it('claimed by a worker that died are not made again, and are lost after their patience', async () => {
       let runs = 0;
-      await open(
-        sleeper(async () => {
-          runs += 1;
-          return { event: { type: 'answered' } };
-        }),
-      );
+      const counting = sleeper(async () => {
+        runs += 1;
+        return { event: { type: 'answered' } };
+      });
+      await open(counting, {}, new MovableClock(Date.now()));
       const { _id } = await give(corridor, 'sleeper');
       const { doc } = await tell(corridor, { _id }, 'pushing');
       expect(await corridor.actors.claim({ machine: 'sleeper', id: _id }, doc.calls[0]!.id)).equal(true);
@@ -239,7 +266,7 @@ describe('wake-ups', () => {
     it('stop no sweep: one that is not whole is set aside, the others fire', async () => {
       await open();
       const docs = await lull(corridor, 12, 10);
-      const near = await lull(corridor, 2, 5_000);
+      const near = await lull(corridor, 2, 50_000);
       const sleepers = corridor.db.collection<ActorDoc>('sleepers');
       await sleepers.updateOne({ _id: docs[0]!._id }, { $unset: { calls: '' } });
       await sleepers.updateOne(
@@ -257,7 +284,7 @@ describe('wake-ups', () => {
     });
 
     it('of newer code wait for a newer worker, which gets them', async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       await open();
       const [doc] = await lull(corridor, 1, 10);
       const sleepers = corridor.db.collection<ActorDoc>('sleepers');
@@ -273,7 +300,7 @@ describe('wake-ups', () => {
       const { ofOther } = await openOther(second);
       ofOther.workers.start();
       // Both workers are after the job, and the old one puts it back for two seconds each time.
-      expect(await until(() => isAwake(doc!), 40_000)).equal(true);
+      expect(await until(() => isAwake(doc!), 90_000)).equal(true);
     });
   });
 
@@ -297,7 +324,7 @@ describe('wake-ups', () => {
     });
 
     it('are swept by the other when the leader dies, once its lease is over', async () => {
-      await open(sleeper(), { owner: 'first', leaseMs: 60_000 });
+      await open(sleeper(), { owner: 'first', leaseMs: 60_000 }, new MovableClock(Date.now()));
       const { ofOther } = await openOther(sleeper(), { owner: 'second' });
       await machinery.sweeper.sweep();
       corridor.clock.advance(50_000);

@@ -51,7 +51,7 @@ const chart = setup({
 });
 
 /** How long its calls wait for an answer. */
-export const patienceMs = 10_000;
+export const patienceMs = 60_000;
 
 /** `run`: what makes a call; it answers at once if not said. */
 export function sleeper(run?: CallEffect['run'], more: Partial<MachineDefinition> = {}): MachineDefinition {
