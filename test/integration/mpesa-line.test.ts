@@ -42,7 +42,7 @@ describe('the line to M-Pesa', () => {
       },
       clock,
       sessions: new OwnSessions(),
-      times: { queryMs: 2_000, notLiveYetMs: 10 },
+      times: { queryMs: 30_000, notLiveYetMs: 10 },
       ...(more.ca ? { ca: more.ca } : {}),
     });
   const request = (windowMs = 60 * secondMs) => ({

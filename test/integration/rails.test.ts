@@ -97,21 +97,24 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
     ...{ keys: simulatorKeys, dataDir, mode, clock, speed: 100, activationMs: 0 },
     callbackUrl: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/callback`,
   });
-  const rail = new MpesaRail({
-    config: {
-      baseUrl: simulator.baseUrl,
-      apiKey: simulator.apiKey,
-      publicKey: simulator.publicKey,
-      serviceProviderCode: '000000',
-      origin: '*',
-      ...{ isSynchronous: mode === 'sync', sessionLifeMs: 3_000_000 },
-      callbackSecret: undefined,
-    },
-    clock,
-    sessions: new OwnSessions(),
-    times: { pushMs: 1_500, queryMs: 500, notLiveYetMs: 20 },
-    sessionTerms: { activationMs: 0, backOffMs: 0 },
-  });
+  const sessions = new OwnSessions();
+  const open = (times: { pushMs: number; queryMs: number }) =>
+    new MpesaRail({
+      config: {
+        baseUrl: simulator.baseUrl,
+        apiKey: simulator.apiKey,
+        publicKey: simulator.publicKey,
+        serviceProviderCode: '000000',
+        origin: '*',
+        ...{ isSynchronous: mode === 'sync', sessionLifeMs: 3_000_000 },
+        callbackSecret: undefined,
+      },
+      ...{ clock, sessions },
+      times: { ...times, notLiveYetMs: 20 },
+      sessionTerms: { activationMs: 0, backOffMs: 0 },
+    });
+  const rail = open({ pushMs: 60_000, queryMs: 60_000 });
+  const hurried = open({ pushMs: 1_500, queryMs: 500 });
   parts.rail = rail;
   // Nothing says INS-9: nobody asks before the prompt is over by our own clock, and by then it is paid.
   const isWaitedFor = (ends: string) => mode === 'async' && ends === 'late';
@@ -119,7 +122,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
   const isTold = ([msisdn]: [string, unknown]) => mode === 'sync' || msisdn !== '255740000015';
   const told = Object.entries(networkStories).filter(isTold);
   const stories = told.map(([msisdn, { what, ends }]) => ({
-    ...{ msisdn, what },
+    ...{ msisdn, what, hangs: what.includes('never comes') },
     ends: isWaitedFor(ends) ? 'succeeded' : ends,
   }));
   return {
@@ -137,9 +140,13 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
       return () => bells.delete(heard);
     },
     claims: (collectionId) => until(async () => claims.get(collectionId)).then((codes) => codes ?? []),
-    line: { faults: simulator.faults, counts: simulator.counts, sessionsMade: simulator.sessionsMade },
+    line: {
+      ...{ faults: simulator.faults, counts: simulator.counts, sessionsMade: simulator.sessionsMade },
+      hurried,
+    },
     close: async () => {
       rail.close();
+      hurried.close();
       await simulator.close();
       receiver.closeAllConnections();
       await new Promise((resolve) => receiver.close(resolve));

@@ -6,6 +6,7 @@ import type { MovableClock } from '../../src/clock.ts';
 import { newId } from '../../src/ids.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
 import { Chart, earliestOf, type World } from './charts.ts';
+import { until } from './service.ts';
 
 /**
  * The conformance kit of a rail (rails.md): the same facts, stated of any door to a network. A rail is not judged by
@@ -16,10 +17,14 @@ export interface Story {
   what: string;
   /** A status, a failure code, `late` or `underReview`. */
   ends: string;
+  /** The answer to its push never comes. */
+  hangs?: boolean;
 }
 
 export interface Line {
   faults: Faults;
+  /** The same rail, which waits for an answer for a moment only: for answers that never come. */
+  hurried: Rail;
   sessionsMade(): number;
   counts: Record<'push' | 'query', number>;
 }
@@ -52,7 +57,7 @@ const never = new AbortController().signal;
 /** States the facts of the rail behind a door. */
 export function describeRail(name: string, open: () => Promise<Door>, over: 'a line' | 'no line'): void {
   describe(name, function () {
-    this.timeout(30_000);
+    this.timeout(120_000);
     let door: Door;
     before(async () => {
       door = await open();
@@ -135,8 +140,9 @@ function describePort(door: () => Door): void {
 
 function describeStories(door: () => Door): void {
   it('ends every scripted number as its story says, with one debit where money moved and none elsewhere', async () => {
-    for (const { msisdn, what, ends } of door().stories) {
-      const walked = await walk(door(), msisdn);
+    for (const { msisdn, what, ends, hangs } of door().stories) {
+      const rail = hangs && door().line ? door().line!.hurried : door().rail;
+      const walked = await walk({ ...door(), rail }, msisdn);
       const about = `${msisdn}, ${what}: ${walked.states.join(' → ')}`;
       expect(walked.ending, about).to.equal(ends);
       expect(walked.pushes, `pushes of ${about}`).to.equal(1);
@@ -155,7 +161,7 @@ function describeStories(door: () => Door): void {
       expect(captures, `captures of ${about}`).to.have.lengthOf(ends === 'succeeded' ? 1 : 0);
       expect(walked.asked.filter((action) => action === 'recordEvent').length).to.be.at.most(1);
     }
-  }).timeout(120_000);
+  }).timeout(300_000);
 
   it('takes no final state back, whatever it hears later', async () => {
     const { chart, world } = await walk(
@@ -178,7 +184,8 @@ function describeLine(door: () => Door & { line: Line }): void {
         const { line, rail, clock } = door();
         const request = requestOf(door());
         line.faults.add({ operation: 'push', does, when, times: 1, msisdn: request.msisdn });
-        const outcome = await rail.requestPayment(request, never);
+        const asked = does === 'hangs' ? line.hurried : rail;
+        const outcome = await asked.requestPayment(request, never);
         expect(outcome.kind, JSON.stringify(outcome)).to.equal('unknown');
         clock.advance(20_000);
         const answer = await ask(door(), request);
@@ -196,7 +203,8 @@ function describeLine(door: () => Door & { line: Line }): void {
       await rail.requestPayment(request, never);
       clock.advance(20_000);
       line.faults.add({ operation: 'query', does, when: 'before', times: 1 });
-      expect((await ask(door(), request)).kind).to.equal('unknown');
+      const asked = does === 'hangs' ? line.hurried : rail;
+      expect((await ask({ ...door(), rail: asked }, request)).kind).to.equal('unknown');
       expect((await ask(door(), request)).kind).to.equal('succeeded');
     });
   }
@@ -248,10 +256,12 @@ function describeLine(door: () => Door & { line: Line }): void {
   });
 
   it('leaves a push that is stopped while it waits as unknown', async () => {
-    const { rail } = door();
+    const { line, rail } = door();
     const stopping = new AbortController();
+    const { push } = line.counts;
     const pushing = rail.requestPayment({ ...requestOf(door()), msisdn: '255740000022' }, stopping.signal);
-    setTimeout(() => stopping.abort(), 60);
+    expect(await until(async () => line.counts.push > push), 'it is on its way').to.equal(true);
+    stopping.abort();
     expect(await pushing).to.include({ kind: 'unknown', why: 'stopped' });
   });
 }
