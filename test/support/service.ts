@@ -3,8 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe as describeRoutes, type OperatorDeps, operatorRoutes } from '../../src/app.ts';
-import type { Clock } from '../../src/clock.ts';
-import { SystemClock } from '../../src/clock.ts';
+import { type Clock, MovableClock, SystemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';
@@ -32,13 +31,17 @@ export interface TestService {
   /** A new merchant with a test key. */
   merchant(settings?: Record<string, unknown>): Promise<TestMerchant>;
   /**
-   * A payment that arrived after its collection had expired, held, of a new merchant; `prepare` comes before it is
-   * created. The network's customer pays 30 s ÷ speed after the prompt ran out: where the machine was so busy that
-   * nobody asked the network in between, the payment is on time, and another one is made.
+   * A payment that arrived after its collection had expired, of a new merchant; held, or with `late_payments:
+   * 'accept'` among its settings accepted. `prepare` comes before it is created. The network's customer pays 30 s ÷
+   * speed after the prompt ran out: where the machine was so busy that nobody asked the network in between, the
+   * payment is on time, and another one is made.
    */
   latePayment(
     prepare?: (merchant: TestMerchant) => Promise<unknown>,
+    settings?: Record<string, unknown>,
   ): Promise<{ merchant: TestMerchant; id: string }>;
+  /** A payment of which the network never knows, under review. Needs a clock that moves: it outlives its prompt. */
+  underReview(merchant: TestMerchant): Promise<{ id: string }>;
   /** A further key of a merchant: `{ id, secret, … }`. */
   issueKey(merchantId: string, mode: 'test' | 'live'): Promise<{ id: string; secret: string }>;
   /** Registers a webhook endpoint: `{ id, secret, … }`. */
@@ -133,7 +136,9 @@ export async function startTestService(
     log,
     clock: options.clock ?? new SystemClock(),
   });
-  service.wired.rails.test.terms.pushWindowMs = options.pushWindowMs ?? 10_000;
+  const pushWindowMs = options.pushWindowMs ?? 10_000;
+  // A push that only has to wait for a worker is no push without an answer.
+  Object.assign(service.wired.rails.test.terms, { pushWindowMs, answerTimeoutMs: pushWindowMs });
   const baseUrl = service.baseUrl ?? '';
   const call = caller(baseUrl, service.adminUrl, operatorToken);
   const made = async (path: string, body: object) => {
@@ -149,6 +154,11 @@ export async function startTestService(
   const issueKey: TestService['issueKey'] = (id, mode) =>
     made(`/admin/merchants/${id}/keys`, { mode, reason });
   const actor: TestService['actor'] = (id) => read(`/admin/actors/${id}`);
+  const sweep = async () => {
+    // A round may be under way that began before the clock was moved.
+    await service.sweeper!.sweep();
+    await service.sweeper!.sweep();
+  };
   const merchant: TestService['merchant'] = async (settings = {}) => {
     const { id } = await made('/admin/merchants', { name: 'Acme', reason, ...settings });
     return merchantOf(call, id, (await issueKey(id, 'test')).secret);
@@ -167,27 +177,39 @@ export async function startTestService(
       return reply;
     },
     merchant,
-    latePayment: async (prepare) => {
-      for (let attempt = 0; attempt < 5; attempt += 1) {
-        const payee = await merchant();
+    latePayment: async (prepare, settings) => {
+      for (let attempt = 0; attempt < 30; attempt += 1) {
+        const payee = await merchant(settings);
         await prepare?.(payee);
         const { json } = await payee.create({ phone: '255700000022' });
         if ((await payee.final(json.id)).status !== 'expired') continue;
-        await until(async () => (await actor(json.id)).state === 'expired.latePaid.held');
+        await until(async () => /latePaid|succeeded/.test((await actor(json.id)).state));
         return { merchant: payee, id: json.id };
       }
       throw new Error('the machine is too busy for a late payment');
+    },
+    underReview: async (payee) => {
+      const { clock } = service.wired;
+      if (!(clock instanceof MovableClock)) throw new Error('this service was given no MovableClock');
+      const { json } = await payee.create({ phone: '255700000021' });
+      const state = async () => (await actor(json.id)).state as string;
+      // Not before it was sent: nobody is asked for a payment whose time is over.
+      await until(async () => (await state()) === 'created.awaitingApproval');
+      clock.advance(pushWindowMs);
+      const isSeen = await until(async () => {
+        clock.advance(1_000);
+        await sweep();
+        return (await state()).startsWith('created.underReview');
+      });
+      if (!isSeen) throw new Error(`${json.id} is ${await state()}`);
+      return { id: json.id };
     },
     issueKey,
     endpoint: (id, url, more) =>
       made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, reason, ...more }),
     actor,
     history: async (id) => (await read(`/admin/actors/${id}/history`)).data,
-    sweep: async () => {
-      // A round may be under way that began before the clock was moved.
-      await service.sweeper!.sweep();
-      await service.sweeper!.sweep();
-    },
+    sweep,
   };
 }
 
