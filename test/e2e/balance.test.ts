@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { clockAtNoon } from '../support/noon.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
 /** interface.md 4.5 and 2.3, with decisions.md "Money" and "Late success". How it settles: settlement.test.ts. */
@@ -6,7 +7,7 @@ describe('GET /v1/balance', () => {
   let test: TestService;
 
   before(async () => {
-    test = await startTestService();
+    test = await startTestService({}, { clock: clockAtNoon() });
   });
 
   after(() => test.stop());
@@ -40,8 +41,10 @@ describe('GET /v1/balance', () => {
       { amount: 8_000, phone: '255700000004' },
       { amount: 9_000, phone: '255700000005' },
     ];
-    const made = await Promise.all(payments.map((payment) => merchant.create(payment)));
+    // One that the network never decides.
+    await merchant.create({ amount: 6_000, phone: '255700000021' });
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: 0, reserved: 0 });
+    const made = await Promise.all(payments.map((payment) => merchant.create(payment)));
     await Promise.all(made.map(({ json }) => merchant.final(json.id)));
     const pending = 5_000 - 100 + (125 - 3) + 5_000_000 - 100_000;
     expect(await balanceOf(merchant)).to.deep.equal({ pending, available: 0, reserved: 0 });

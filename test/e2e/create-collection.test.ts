@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { clockAtNoon } from '../support/noon.ts';
 import { type Answer, startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 interface Fault {
@@ -29,6 +30,8 @@ describe('POST /v1/collections', () => {
       description: 'Two kilos of coffee ☕',
       metadata: { order_id: 'A-1002', table: 7, gift: false },
     };
+    const { clock } = test.service.wired;
+    const before = clock.now();
     const { status, json } = await merchant.create(sent);
     expect(status).to.equal(202);
     const { id, created_at, expires_at, ...fields } = json;
@@ -42,7 +45,7 @@ describe('POST /v1/collections', () => {
       mode: 'test',
     });
     expect(id).to.match(/^col_[0-9A-HJKMNP-TV-Z]{26}$/);
-    expect(Math.abs(Date.parse(created_at) - Date.now())).to.be.below(5_000);
+    expect(Date.parse(created_at)).to.be.within(before - 1_000, clock.now() + 1_000);
     expect(Date.parse(expires_at)).to.be.above(Date.parse(created_at));
   });
 
@@ -198,7 +201,7 @@ describe('the fee', () => {
   let test: TestService;
 
   before(async () => {
-    test = await startTestService({ FEE_BPS: '150', FEE_FIXED: '200' });
+    test = await startTestService({ FEE_BPS: '150', FEE_FIXED: '200' }, { clock: clockAtNoon() });
   });
 
   after(() => test.stop());

@@ -36,7 +36,10 @@ describe('GET /v1/collections/{id}', () => {
     const { json: made } = await merchant.create({ metadata: { a: 1 } });
     const { completed_at, provider_reference, ...rest } = await merchant.final(made.id);
     expect(rest).to.deep.equal({ ...made, status: 'succeeded' });
-    expect(Date.parse(completed_at)).to.be.within(Date.parse(made.created_at), Date.now() + 1_000);
+    expect(Date.parse(completed_at)).to.be.within(
+      Date.parse(made.created_at),
+      test.service.wired.clock.now() + 1_000,
+    );
     expect(provider_reference).to.be.a('string').and.to.not.equal('');
   });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Long } from 'mongodb';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
+import { clockAtNoon } from '../support/noon.ts';
 import { startTestService, type TestService, until } from '../support/service.ts';
 
 const { dayMs, hourMs, minuteMs } = limits;
@@ -10,9 +10,8 @@ const { dayMs, hourMs, minuteMs } = limits;
 describe('the auditor in the worker', function () {
   this.timeout(60_000);
   let test: TestService;
-  // Noon in Dar es Salaam: far from midnight and from the quiet hour.
-  const clock = new MovableClock();
-  clock.advance((((9 * hourMs - (clock.now() % dayMs)) % dayMs) + dayMs) % dayMs);
+  // Far from midnight and from the quiet hour.
+  const clock = clockAtNoon();
 
   before(async () => {
     test = await startTestService({}, { clock });

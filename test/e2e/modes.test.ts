@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { clockAtNoon } from '../support/noon.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, type Receiver, startReceiver, startTestService } from '../support/service.ts';
 
@@ -13,7 +14,7 @@ describe('modes', () => {
   let ids: { collection: string; event: string; settlement: string };
 
   before(async () => {
-    test = await startTestService();
+    test = await startTestService({}, { clock: clockAtNoon() });
     merchant = await test.merchant();
     liveKey = (await test.issueKey(merchant.id, 'live')).secret;
     receiver = await startReceiver();

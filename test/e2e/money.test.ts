@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
+import { clockAtNoon } from '../support/noon.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 const { dayMs, minuteMs } = limits;
@@ -10,7 +10,7 @@ const { dayMs, minuteMs } = limits;
 describe('money', function () {
   this.timeout(60_000);
   let test: TestService;
-  const clock = new MovableClock();
+  const clock = clockAtNoon();
 
   before(async () => {
     test = await startTestService({}, { clock });

@@ -13,7 +13,8 @@ describe('the walk of a payment', () => {
   let receiver: Receiver;
 
   before(async () => {
-    test = await startTestService();
+    // A day later than usual: what is paid a second before midnight is available a second later.
+    test = await startTestService({ SETTLEMENT_DELAY_DAYS: '2' });
     receiver = await startReceiver();
   });
 
