@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
+import { clockAtNoon } from '../support/noon.ts';
 import { type Answer, startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** interface.md 4.1 "Idempotency rules" with decisions.md "Idempotency". */
 describe('idempotency', () => {
-  const clock = new MovableClock();
+  const clock = clockAtNoon();
   let test: TestService;
   let merchant: TestMerchant;
 
@@ -218,10 +218,10 @@ describe('idempotency', () => {
     it('a key is new again: the same body makes another collection, and that is replayed from then on', async () => {
       const alone = await test.merchant();
       const first = await alone.create({}, 'aged');
-      clock.advance(limits.dayMs - 5_000);
+      clock.advance(limits.dayMs - limits.minuteMs);
       const stillKept = await alone.create({}, 'aged');
       expect([stillKept.text, isReplay(stillKept)]).to.deep.equal([first.text, true]);
-      clock.advance(5_000);
+      clock.advance(limits.minuteMs);
       const second = await alone.create({}, 'aged');
       expect([second.status, isReplay(second)]).to.deep.equal([202, false]);
       expect(second.json.id).to.not.equal(first.json.id);
