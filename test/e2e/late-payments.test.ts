@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
+import { clockAtNoon } from '../support/noon.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
 const { dayMs, eatOffsetMs, minuteMs } = limits;
@@ -13,7 +13,7 @@ const net = gross - fee;
 describe('late payments', function () {
   this.timeout(60_000);
   let test: TestService;
-  const clock = new MovableClock();
+  const clock = clockAtNoon();
 
   before(async () => {
     test = await startTestService({}, { clock });
@@ -40,15 +40,9 @@ describe('late payments', function () {
     const alerts = await test.service.wired.db.collection('alerts').find({ about: id }).toArray();
     return alerts.map(({ kind }) => kind);
   };
-  const payLate = async (settings = {}) => {
-    const merchant = await test.merchant(settings);
-    const { json } = await merchant.create({ phone: '255700000022', amount: gross });
-    expect((await merchant.final(json.id)).status).to.equal('expired');
-    return { merchant, id: json.id as string };
-  };
   const held = async () => {
-    const late = await payLate();
-    await until(async () => (await test.actor(late.id)).state === 'expired.latePaid.held');
+    const late = await test.latePayment();
+    expect((await test.actor(late.id)).state).to.equal('expired.latePaid.held');
     return late;
   };
   const paid = async (settings = {}) => {
@@ -112,8 +106,8 @@ describe('late payments', function () {
   });
 
   it('are accepted at once for a merchant who chose so: one capture, no hold', async () => {
-    const { merchant, id } = await payLate({ late_payments: 'accept' });
-    await until(async () => (await test.actor(id)).state.startsWith('succeeded'));
+    const { merchant, id } = await test.latePayment(undefined, { late_payments: 'accept' });
+    expect((await test.actor(id)).state).to.match(/^succeeded/);
     expect(await entriesOf(id)).to.deep.equal([
       ['collection.succeeded', { provider_clearing: gross, merchant_pending: -net, fee_revenue: -fee }],
     ]);
