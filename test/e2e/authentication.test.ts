@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
+import { MovableClock, stopwatch } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { makeSecretKey } from '../../src/merchants/keys.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
@@ -27,11 +27,21 @@ describe('authentication', () => {
   ] as const;
   const whoami = (token: string, at = test) => at.call('GET', '/v1/whoami', { token });
   const statusOf = async (token: string, at = test) => (await whoami(token, at)).status;
-  /** How long it takes until a key is answered with `status`, in milliseconds. */
-  const takesUntil = async (token: string, status: number, at = test) => {
-    const from = performance.now();
-    await until(async () => (await statusOf(token, at)) === status);
-    return performance.now() - from;
+  /**
+   * A key comes to be answered with `status`, and no question that begins in five seconds or later gets another
+   * answer. When it begins is what counts: this machine may stand still at any moment.
+   */
+  const isWithinSeconds = async (token: string, status: number, at = test) => {
+    const elapsedMs = stopwatch();
+    let lastOtherMs = 0;
+    const isAnswered = await until(async () => {
+      const askedMs = elapsedMs();
+      if ((await statusOf(token, at)) === status) return true;
+      lastOtherMs = askedMs;
+      return false;
+    });
+    expect(isAnswered, `never ${status}`).to.equal(true);
+    expect(lastOtherMs).to.be.below(5_000);
   };
   const admin = (method: string, path: string, body?: object) => test.call(method, path, { body });
   const withoutRequestId = ({ text, json }: { text: string; json: { error: { request_id: string } } }) =>
@@ -112,8 +122,7 @@ describe('authentication', () => {
       expect(await Promise.all([statusOf(secret), statusOf(secret, twin)])).to.deep.equal([200, 200]);
       const revoked = await admin('DELETE', `/admin/keys/${id}?reason=leaked`);
       expect([revoked.status, revoked.json.revoked_at === null]).to.deep.equal([200, false]);
-      const [here, there] = await Promise.all([takesUntil(secret, 401), takesUntil(secret, 401, twin)]);
-      expect(Math.max(here, there)).to.be.below(5_000);
+      await Promise.all([isWithinSeconds(secret, 401), isWithinSeconds(secret, 401, twin)]);
       // The merchant's other keys go on.
       expect(await statusOf(merchant.key)).to.equal(200);
       const refused = await merchant.create({}, 'after revocation', undefined, secret);
@@ -137,7 +146,7 @@ describe('authentication', () => {
     expect([await statusOf(old), await statusOf(json.secret)]).to.deep.equal([200, 200]);
     clock.advance(60_000);
     // What a process remembers of a key is no older than two seconds.
-    expect(await takesUntil(old, 401)).to.be.below(5_000);
+    await isWithinSeconds(old, 401);
     expect(await statusOf(json.secret)).to.equal(200);
   });
 
@@ -148,7 +157,7 @@ describe('authentication', () => {
     const set = (suspended: boolean) =>
       admin('PATCH', `/admin/merchants/${other.id}`, { suspended, reason: 'chargebacks' });
     await set(true);
-    expect(await takesUntil(other.key, 403)).to.be.below(5_000);
+    await isWithinSeconds(other.key, 403);
     for (const [method, path] of routes) {
       for (const token of [other.key, live]) {
         const { status, json } = await test.call(method, path, { token });
@@ -161,7 +170,7 @@ describe('authentication', () => {
     }
     expect(await statusOf(merchant.key)).to.equal(200);
     await set(false);
-    expect(await takesUntil(other.key, 200)).to.be.below(5_000);
+    await isWithinSeconds(other.key, 200);
     expect((await other.get('/v1/collections')).json.data).to.deep.equal([]);
   });
 });

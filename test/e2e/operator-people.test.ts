@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { merchantRoutes, operatorRoutes } from '../../src/app.ts';
+import { stopwatch } from '../../src/clock.ts';
 import { checksum } from '../../src/merchants/merchants.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
@@ -93,8 +94,16 @@ describe('named operators', () => {
     const revoked = await revoke(id);
     expect(revoked.json).to.include({ id, revoked_by: 'admin' });
     expect(codeOf(await tries(token))).to.equal('401 api_key_invalid');
-    const refused = async () => (await other.call('GET', '/admin/merchants', { token })).status === 401;
-    expect(await until(refused, 6_000)).to.equal(true);
+    const elapsedMs = stopwatch();
+    let lastLetInMs = 0;
+    const isRefused = await until(async () => {
+      const askedMs = elapsedMs();
+      if ((await other.call('GET', '/admin/merchants', { token })).status === 401) return true;
+      lastLetInMs = askedMs;
+      return false;
+    });
+    // When a question begins is what counts: this machine may stand still between two.
+    expect([isRefused, lastLetInMs < 6_000]).to.deep.equal([true, true]);
     expect((await revoke(id, 'again')).json).to.deep.equal(revoked.json);
     await other.stop();
   });
