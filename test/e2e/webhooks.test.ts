@@ -1,8 +1,8 @@
-import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { MovableClock } from '../../src/clock.ts';
+import { choosePort } from '../../src/embedded/processes.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
@@ -11,13 +11,12 @@ import { type Received, type Receiver, startReceiver, startTestService, until } 
 /** interface.md 6.2 and 6.3. When failures are repeated: webhook-retries.test.ts. */
 describe('webhooks', () => {
   const clock = new MovableClock();
-  const timeoutMs = 1_500;
   let test: TestService;
   let receiver: Receiver;
   let merchant: TestMerchant;
 
   before(async () => {
-    test = await startTestService({ WEBHOOK_TIMEOUT: `${timeoutMs}ms` }, { clock });
+    test = await startTestService({}, { clock });
     receiver = await startReceiver();
   });
 
@@ -74,7 +73,7 @@ describe('webhooks', () => {
       const { secret } = await test.endpoint(merchant.id, receiver.url);
       const received = await receiver.next(about(await quick()));
       const t = Number(/^t=(\d+)/.exec(signatureOf(received))![1]);
-      expect(Math.abs(clock.now() / 1000 - t)).to.be.below(10);
+      expect(Math.abs(clock.now() / 1000 - t)).to.be.below(60);
       const late = { nowSeconds: t + 301 };
       expect(verifyWebhook(received.body, signatureOf(received), secret, late)).to.deep.equal({
         ok: false,
@@ -151,9 +150,28 @@ describe('webhooks', () => {
   });
 
   describe('the outcome', () => {
-    it('any 2xx within the deadline is a success; everything else is a failure with its reason', async () => {
+    /** What becomes of the deliveries of one event to endpoints at these addresses. */
+    const outcomesOf = async (at: TestService, payee: TestMerchant, urls: Record<string, string>) => {
+      const ids = new Map<string, string>();
+      for (const [wanted, url] of Object.entries(urls))
+        ids.set(wanted, (await at.endpoint(payee.id, url)).id);
+      await payee.create({ phone: '255700000004' });
+      const found: Record<string, string> = {};
+      for (const [wanted, id] of ids) {
+        const delivery = await until(async () => {
+          const [first] = (await at.call('GET', `/admin/deliveries?endpoint=${id}`)).json.data;
+          return first && first.state !== 'pending.scheduled' && first;
+        });
+        found[wanted] = delivery.status === 'delivered' ? 'delivered' : delivery.last_reason;
+        if (delivery.status !== 'delivered') expect(delivery.state, wanted).to.equal('waiting');
+      }
+      return found;
+    };
+
+    it('any 2xx is a success; everything else is a failure with its reason', async () => {
       const target = await startReceiver();
-      const nobody = await closedPort();
+      // No port of those that connections and servers are given by the system: somebody else might get it.
+      const nobody = await choosePort();
       const outcomes: Record<string, string> = {
         200: 'delivered',
         201: 'delivered',
@@ -168,39 +186,36 @@ describe('webhooks', () => {
         410: 'http_status',
         500: 'http_status',
         503: 'http_status',
-        hang: 'timeout',
-        slow: 'timeout',
         refused: 'connect_error',
       };
       receiver.answer = ({ path }, response) => {
         const wanted = path.split('/').at(-1)!;
-        if (wanted === 'hang') return undefined;
-        // Bytes that trickle are no answer: the status line has to be complete in time.
-        if (wanted === 'slow') {
-          response.socket!.write('HTTP/1.1 2');
-          return undefined;
-        }
         if (wanted.startsWith('3')) response.setHeader('Location', target.url);
         return Number(wanted);
       };
-      const ids = new Map<string, string>();
-      for (const wanted of Object.keys(outcomes)) {
-        const url = wanted === 'refused' ? `http://127.0.0.1:${nobody}/hook` : `${receiver.url}/${wanted}`;
-        ids.set(wanted, (await test.endpoint(merchant.id, url)).id);
-      }
-      await quick();
-      const found: Record<string, string> = {};
-      for (const [wanted, id] of ids) {
-        const delivery = await until(async () => {
-          const [first] = await deliveries(id);
-          return first && first.state !== 'pending.scheduled' && first;
-        });
-        found[wanted] = delivery.status === 'delivered' ? 'delivered' : delivery.last_reason;
-        if (delivery.status !== 'delivered') expect(delivery.state, wanted).to.equal('waiting');
-      }
+      const urls = Object.keys(outcomes).map((wanted) => [wanted, `${receiver.url}/${wanted}`]);
+      const refused = `http://127.0.0.1:${nobody}/hook`;
+      const found = await outcomesOf(test, merchant, { ...Object.fromEntries(urls), refused });
       expect(found).to.deep.equal(outcomes);
       expect(target.received, 'a redirect was followed').to.have.length(0);
       await target.close();
+    });
+
+    it('a status line that is not there within the deadline is a failure', async () => {
+      receiver.answer = ({ path }, response) => {
+        // Bytes that trickle are no answer: the line has to be complete in time.
+        if (path.endsWith('slow')) response.socket!.write('HTTP/1.1 2');
+        return undefined;
+      };
+      // A service of its own: all others are to be patient with a machine that stands still.
+      const impatient = await startTestService({ WEBHOOK_TIMEOUT: '1s' });
+      try {
+        const urls = { hang: `${receiver.url}/hang`, slow: `${receiver.url}/slow` };
+        const found = await outcomesOf(impatient, await impatient.merchant(), urls);
+        expect(found).to.deep.equal({ hang: 'timeout', slow: 'timeout' });
+      } finally {
+        await impatient.stop();
+      }
     });
 
     it('a failure of one endpoint is not the others’', async () => {
@@ -220,7 +235,7 @@ describe('webhooks', () => {
       // The first event fails, so that the second one overtakes it.
       receiver.answer = ({ event }) => (event.type === 'collection.expired' ? 500 : 200);
       const late = await test.latePayment((payee) => test.endpoint(payee.id, receiver.url));
-      const events = receiver.received.filter(about(late.id));
+      const first = await receiver.next(about(late.id));
       await test.call('POST', `/admin/actors/${late.id}/events`, {
         body: { type: 'operator.acceptedLate', reason: 'paid after all' },
       });
@@ -233,7 +248,7 @@ describe('webhooks', () => {
       const isSecondTry = (received: Received) =>
         about(late.id)(received) && received.headers['webhook-attempt'] === '2';
       const expired = await receiver.next(isSecondTry);
-      expect(expired.body.equals(events[0]!.body), 'not the same bytes').to.equal(true);
+      expect(expired.body.equals(first.body), 'not the same bytes').to.equal(true);
       expect(expired.event.data).to.not.have.property('late');
       expect(expired.event.data.status).to.equal('expired');
       expect(receiver.received.indexOf(expired)).to.be.above(receiver.received.indexOf(success));
@@ -266,12 +281,3 @@ describe('webhooks', () => {
     });
   });
 });
-
-/** A port of this machine that nobody listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
