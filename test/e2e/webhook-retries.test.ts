@@ -37,11 +37,12 @@ describe('webhook retries', () => {
   // The sweeper attends to what is late by more than two of its rounds.
   const lateMs = 2 * secondMs;
   const deliveryOf = async (id: string) => (await test.call('GET', `/admin/deliveries/${id}`)).json;
-  /** The delivery once so many attempts of it have ended. */
+  /** The delivery once so many attempts of it have ended, and its endpoint has heard of them. */
   const afterAttempts = async (id: string, count: number) => {
     const ended = await until(async () => {
       const delivery = await deliveryOf(id);
-      return delivery.attempt_log.length === count && !delivery.state.startsWith('pending') && delivery;
+      if (delivery.attempt_log.length !== count || (await test.actor(id)).calls.length > 0) return undefined;
+      return !delivery.state.startsWith('pending') && delivery;
     });
     expect(ended, `attempt ${count} never ended`).to.not.equal(undefined);
     expect(receiver.received).to.have.length(count);
@@ -96,7 +97,7 @@ describe('webhook retries', () => {
     const endedAt = Date.parse(attempt.at) + attempt.duration_ms;
     const { next_attempt_at } = await deliveryOf(id);
     // The answer is committed a moment after it came, never before.
-    expect(Date.parse(next_attempt_at) - endedAt).to.be.within(minuteMs - 1, minuteMs + 5 * secondMs);
+    expect(Date.parse(next_attempt_at) - endedAt).to.be.within(minuteMs - 1, minuteMs + 30 * secondMs);
   });
 
   it('send the same bytes and the same id, with a new t and signature each', async () => {
@@ -155,7 +156,7 @@ describe('webhook retries', () => {
     // Five minutes are beyond the horizon: nothing is in the queue yet, which runs in real time, until this sweep
     // sees the timer come near. The first wait of a minute may be there already, to fire a real minute later.
     expect(5 * minuteMs).to.be.above(horizonMs);
-    await advance(5 * minuteMs - 2 * secondMs);
+    await advance(5 * minuteMs - 4 * secondMs);
     await test.service.sweeper!.stop();
     try {
       expect(receiver.received).to.have.length(2);
