@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
+import { clockAtNoon } from '../support/noon.ts';
 import {
   type Receiver,
   startReceiver,
@@ -12,7 +12,7 @@ import {
 
 /** GET /metrics: who may read it, and that its figures are those of what happened. */
 describe('metrics', () => {
-  const clock = new MovableClock();
+  const clock = clockAtNoon();
   let test: TestService;
   let merchant: TestMerchant;
   let receiver: Receiver;
@@ -47,6 +47,17 @@ describe('metrics', () => {
   };
 
   const value = async (sample: string) => (await scrape()).get(sample);
+  /** All samples, as soon as this one is so much: what is counted is counted a moment after it happened. */
+  const once = async (sample: string, wanted: number) => {
+    let samples = await scrape();
+    await until(async () => {
+      if (samples.get(sample) === wanted) return true;
+      samples = await scrape();
+      return false;
+    });
+    expect(samples.get(sample), sample).to.equal(wanted);
+    return samples;
+  };
 
   it('are for operators of any role, on their listener', async () => {
     expect((await ask()).status).to.equal(401);
@@ -62,12 +73,11 @@ describe('metrics', () => {
     const failed = await merchant.create({ phone: '255700000001' });
     expect((await merchant.final(paid.json.id)).status).to.equal('succeeded');
     const { failure_code: code } = await merchant.final(failed.json.id);
-    const samples = await scrape();
+    const samples = await once('collection_time_to_final_seconds_count{mode="test"}', 2);
     expect(samples.get('collections_created_total{mode="test",channel="MPESA_TZ"}')).to.equal(2);
     const final = (labels: string) => samples.get(`collections_final_total{mode="test",${labels}}`);
     expect(final('status="succeeded",failure_code=""')).to.equal(1);
     expect(final(`status="failed",failure_code="${code}"`)).to.equal(1);
-    expect(samples.get('collection_time_to_final_seconds_count{mode="test"}')).to.equal(2);
     expect(samples.get('collections_overdue{mode="test"}')).to.equal(0);
     expect(samples.get('collections_overdue{mode="live"}')).to.equal(0);
     const request = 'method="POST",route="/v1/collections",status="202"';
@@ -87,32 +97,21 @@ describe('metrics', () => {
 
   it('tell of webhooks: attempts, lag, endpoints', async () => {
     await receiver.next();
-    const delivered = await until(
-      async () => (await value('webhook_delivery_lag_seconds_count{mode="test"}')) === 2,
-    );
-    expect(delivered).to.equal(true);
+    await once('webhook_delivery_lag_seconds_count{mode="test"}', 2);
     receiver.answer = 500;
-    await merchant.create();
-    const failed = await until(
-      async () => (await value('webhook_attempts_total{mode="test",outcome="http_status"}')) === 1,
-    );
-    expect(failed).to.equal(true);
+    const { json } = await merchant.create();
+    // Each look moves the clock: nobody looks before the only attempt of this minute was made.
+    await receiver.next(({ event }) => event.data.id === json.id);
+    await once('webhook_attempts_total{mode="test",outcome="http_status"}', 1);
     receiver.answer = 200;
-    const samples = await scrape();
+    const samples = await once('webhook_deliveries{state="waiting"}', 1);
     expect(samples.get('webhook_attempts_total{mode="test",outcome="succeeded"}')).to.equal(2);
     expect(sum(samples, 'webhook_endpoints{state=')).to.equal(1);
-    expect(samples.get('webhook_deliveries{state="waiting"}')).to.equal(1);
   });
 
   it('tell of what is open, by the chart’s state', async () => {
-    // The network never knows of it; each look moves the clock, and so it stands under review soon.
-    const { json } = await merchant.create({ phone: '255700000021' });
-    const name = 'collections_in_state{mode="test",state="created.underReview.polling"}';
-    const isSeen = await until(async () => {
-      await test.sweep();
-      return (await value(name)) === 1;
-    });
-    expect(isSeen, (await test.actor(json.id)).state).to.equal(true);
+    await test.underReview(merchant);
+    expect(await value('collections_in_state{mode="test",state="created.underReview.polling"}')).to.equal(1);
   });
 
   it('tell of the corridor, the queues and the process', async () => {
@@ -145,7 +144,7 @@ describe('metrics', () => {
     const name = 'alerts_total{kind="actor_quarantined"}';
     expect(await value(name)).to.equal(undefined);
     const { json } = await merchant.create({ phone: '255700000009' });
-    await settled(async () => (await test.actor(json.id)).state);
+    await merchant.final(json.id);
     const { db, actors } = test.service.wired;
     const $set = { 'snapshot.value': 'nowhere', dueAt: new Date(0) };
     await db
@@ -195,15 +194,4 @@ function sum(samples: ReadonlyMap<string, number>, start: string): number {
   let total = 0;
   for (const [sample, value] of samples) if (sample.startsWith(start)) total += value;
   return total;
-}
-
-/** An answer that stays the same for a while. */
-async function settled<T>(read: () => Promise<T>): Promise<[T]> {
-  for (let last = await read(), same = 0; ; ) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const now = await read();
-    same = now === last ? same + 1 : 0;
-    if (same === 4) return [now];
-    last = now;
-  }
 }
