@@ -48,6 +48,7 @@ export interface Config {
   rateLimitBurst: number;
   settlementDelayDays: number;
   sweepIntervalMs: number;
+  workerLostAfterMs: number;
   webhooks: {
     retryDelaysMs: readonly number[];
     timeoutMs: number;
@@ -330,14 +331,13 @@ function toConfig(is: Settings): Config {
     keyHashSecret: is.KEY_HASH_SECRET ?? '',
     secretsKey: is.SECRETS_KEY ?? '',
     logLevel: is.LOG_LEVEL,
-    amountMinTzs: is.AMOUNT_MIN,
-    amountMaxTzs: is.AMOUNT_MAX,
-    feeBps: is.FEE_BPS,
-    feeFixedTzs: is.FEE_FIXED,
+    ...{ amountMinTzs: is.AMOUNT_MIN, amountMaxTzs: is.AMOUNT_MAX },
+    ...{ feeBps: is.FEE_BPS, feeFixedTzs: is.FEE_FIXED },
     rateLimitPerSecond: is.RATE_LIMIT_PER_SECOND,
     rateLimitBurst: is.RATE_LIMIT_BURST,
     settlementDelayDays: is.SETTLEMENT_DELAY_DAYS,
     sweepIntervalMs: durationMs(is.SWEEP_INTERVAL)!,
+    workerLostAfterMs: durationMs(is.WORKER_LOST_AFTER)!,
     webhooks: {
       retryDelaysMs: listOf(is.WEBHOOK_RETRY_DELAYS).map((delay) => durationMs(delay)!),
       timeoutMs: durationMs(is.WEBHOOK_TIMEOUT)!,

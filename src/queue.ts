@@ -17,11 +17,9 @@ export const impatient: RedisOptions = {
 /** Workers wait for ever: BullMQ blocks on Redis and needs no limit on retries. */
 const patient: RedisOptions = { maxRetriesPerRequest: null };
 
-/** A job whose worker dies is given to another soon and as often as needed; MongoDB judges what is due. */
+/** A job whose worker dies is given to another as often as needed; MongoDB judges what is due. */
 const workerDefaults = {
-  stalledInterval: 5_000,
   maxStalledCount: 1_000_000,
-  lockDuration: 15_000,
   drainDelay: 30,
   runRetryDelay: 1_000,
 } satisfies Partial<WorkerOptions>;
@@ -39,15 +37,18 @@ export interface NewJob {
 export class Queues {
   readonly #prefix: string;
   readonly #log: Log;
+  readonly #lostAfterMs: number;
   readonly #queues = new Map<string, Queue>();
   readonly #workers: Worker[] = [];
   /** For everything that must answer at once or not at all. */
   readonly redis: Redis;
   readonly #shared: Redis;
 
-  constructor(url: string, prefix: string, log: Log) {
+  /** `lostAfterMs`: a worker that is silent for so long is dead, and its jobs are given to others. */
+  constructor(url: string, prefix: string, log: Log, lostAfterMs = 15_000) {
     this.#prefix = prefix;
     this.#log = log;
+    this.#lostAfterMs = lostAfterMs;
     this.redis = new Redis(url, impatient);
     this.#shared = new Redis(url, patient);
     for (const client of [this.redis, this.#shared]) {
@@ -98,6 +99,8 @@ export class Queues {
       connection: this.#shared,
       prefix: this.#prefix,
       concurrency,
+      lockDuration: this.#lostAfterMs,
+      stalledInterval: Math.round(this.#lostAfterMs / 3),
       ...workerDefaults,
     });
     worker.on('error', (error) => this.#log.debug({ queue: name, error: error.message }, 'worker'));

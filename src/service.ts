@@ -51,7 +51,7 @@ export async function startService({
     const db = client.db(databaseOf(config));
     if (clock instanceof SystemClock) await keepClock(db, clock, log, stops);
     await prepareDatabase(db, collectionSpecs);
-    const queues = new Queues(config.redisUrl, config.redisPrefix, log);
+    const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
     stops.push(() => queues.close());
     await queues.connected(2 * limits.secondMs);
     const wired = wire({ db, clock, log, config, queues });

@@ -243,6 +243,10 @@ export const settings = Type.Object(
       atLeast: '10ms',
       atMost: '10m',
     }),
+    WORKER_LOST_AFTER: duration('A worker that is silent for so long is dead: others get its jobs.', 15_000, {
+      atLeast: '1s',
+      atMost: '10m',
+    }),
 
     WEBHOOK_RETRY_DELAYS: text('Waits after the first, second, … failed attempt of a delivery.', {
       section: 'Webhooks',
