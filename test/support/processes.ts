@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import process from 'node:process';
+import { choosePort } from '../../src/embedded/processes.ts';
+import { bundle } from './bundle.ts';
 
 /** Real processes of the service for the fault suite; each is ended by its own id. */
 const root = join(import.meta.dirname, '..', '..');
@@ -19,28 +19,34 @@ export interface ServiceProcess {
   output(): string;
 }
 
-/** A port that is free now. */
+const given = new Set<number>();
+
+/**
+ * A port that stays free until its process listens, and while that is killed and started again: none of those from
+ * which systems take the ports of connections and of servers that name none, and none twice.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = await choosePort();
+    if (given.has(port)) continue;
+    given.add(port);
+    return port;
+  }
 }
 
-const entry = [process.execPath, '--import=tsx', join(root, 'src/main.ts')];
+/** The command that starts the service; `npm start` runs the same sources. */
+export const serviceCommand = [process.execPath, await bundle('src/main.ts')] as const;
 
 export interface Ports {
   port: number;
   adminPort: number;
 }
 
-/** Starts `npm start`'s own entry with the given environment. Ports are fixed, so that a restart keeps them. */
+/** Starts the service with the given environment. Ports are fixed, so that a restart keeps them. */
 export function startProcess(
   env: Record<string, string>,
   ports: Ports,
-  [command, ...args]: readonly string[] = entry,
+  [command, ...args]: readonly string[] = serviceCommand,
 ): ServiceProcess {
   const child = spawn(command!, args, {
     cwd: root,
@@ -61,8 +67,10 @@ export function startProcess(
   child.stderr.on('data', keep);
   const exited = once(child, 'exit');
   const ready = new Promise<void>((resolve, reject) => {
-    child.stderr.on('data', () => {
-      if (text.includes('ready')) resolve();
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-20_000);
+      if (/^ready: /m.test(said)) resolve();
     });
     child.once('exit', (code, signal) =>
       reject(new Error(`ended (${code ?? signal}) before it was ready:\n${text}`)),
