@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import { auditAll } from '../../src/ledger/ledger.ts';
+import { until } from './service.ts';
 
 /** The one checker of the fault suite: it reads MongoDB and what the outside saw, and lists every breach. */
 export interface Outside {
@@ -18,6 +19,9 @@ interface Stored {
   status: string;
   state: string;
 }
+
+/** An event that has not arrived by then is lost. */
+const arrivalMs = 30_000;
 
 /** Everything that is wrong; empty when nothing was lost and nothing doubled. */
 export async function check(db: Db, outside: Outside, nowMs: number): Promise<string[]> {
@@ -60,7 +64,11 @@ async function checkEvents(db: Db, collections: Stored[], outside: Outside): Pro
     .collection<{ _id: string; collectionId: string; type: string }>('events')
     .find({}, { projection: { collectionId: 1, type: 1 } })
     .toArray();
-  // Looked at after the events: a payment under review may end at any time.
+  // A payment under review may end at any time, also since the world was found at rest: its event is on the way.
+  await until(async () => {
+    const { received } = outside;
+    return events.every(({ _id }) => received?.has(_id) ?? true);
+  }, arrivalMs);
   const { received } = outside;
   const types = new Map<string, string[]>();
   for (const { _id, collectionId, type } of events) {
