@@ -14,7 +14,7 @@ describe(`everything comes twice (SEED=${seed})`, () => {
   let world: World;
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     world = await openWorld({ NODE_OPTIONS: `--import=tsx --import=${doubling}` });
     await world.start();
   });
@@ -22,18 +22,19 @@ describe(`everything comes twice (SEED=${seed})`, () => {
   after(() => world.close());
 
   it('every job is delivered twice and late, to two processes: each payment has one capture and one event', async function () {
-    this.timeout(120_000 + loadMs);
+    this.timeout(600_000 + loadMs);
     const load = startLoad(world);
     await wait(loadMs);
+    // Done ones are removed, but under load some always wait.
+    const again = async () => (await world.redis.keys(`${world.env.REDIS_PREFIX}:*.again*`)).length > 0;
+    expect(await until(again), 'jobs that are to come again').to.equal(true);
     await load.stop();
-    expect(await world.settle(60_000), 'everything ends').to.equal(true);
-    const doubled = await world.redis.keys(`${world.env.REDIS_PREFIX}:*.again*`);
-    expect(doubled.length, 'jobs that came again, or wait to').to.be.greaterThan(0);
+    expect(await world.settle(), 'everything ends').to.equal(true);
     expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
   });
 
   it('fifty requests at once with one key, to two processes: one collection', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const body = { amount: 1_000, phone: '255700000000', reference: 'fifty' };
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -52,7 +53,7 @@ describe(`everything comes twice (SEED=${seed})`, () => {
   });
 
   it('twenty operators at once resolve one payment, each otherwise: one of them does', async function () {
-    this.timeout(60_000);
+    this.timeout(600_000);
     const id = await world.create('255700000021');
     const isUnderReview = async () => {
       const doc = await world.db
@@ -60,7 +61,7 @@ describe(`everything comes twice (SEED=${seed})`, () => {
         .findOne({ _id: id });
       return doc?.state.startsWith('created.underReview');
     };
-    expect(await until(isUnderReview, 30_000)).to.equal(true);
+    expect(await until(isUnderReview, 60_000)).to.equal(true);
     const outcomes = ['succeeded', 'failed', 'expired'];
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => {
@@ -71,7 +72,7 @@ describe(`everything comes twice (SEED=${seed})`, () => {
     const statuses = answers.map((answer) => answer?.status);
     expect(statuses.filter((status) => status === 200)).to.have.length(1);
     expect(statuses.filter((status) => status === 409)).to.have.length(19);
-    expect(await world.settle(60_000)).to.equal(true);
+    expect(await world.settle()).to.equal(true);
     expect(await check(world.db, world.outside, Date.now())).to.deep.equal([]);
   });
 });
