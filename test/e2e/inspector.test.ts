@@ -119,9 +119,10 @@ describe('WS /admin/inspect', () => {
     expect(sources).include('rail');
     expect(viewer.of('merchant', '@xstate.actor')).length(1);
     expect(viewer.of('rail', '@xstate.actor')).length(1);
-    const delivery = viewer.messages.find(({ sessionId }) => sessionId.startsWith('dlv_'))!;
-    const born = viewer.of(delivery.sessionId, '@xstate.event')[0] as { sourceId: string };
-    expect(born.sourceId).equal(json.id);
+    const born = await until(async () =>
+      viewer.messages.find(({ sessionId, type }) => sessionId.startsWith('dlv_') && type === '@xstate.event'),
+    );
+    expect((born as { sourceId: string }).sourceId).equal(json.id);
     await until(async () => viewer.of('receiver', '@xstate.actor').length > 0);
     expect(viewer.of('receiver', '@xstate.actor')).length(1);
     // Everybody is announced before anything is told of them.
