@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Long } from 'mongodb';
+import { MovableClock } from '../../src/clock.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, startTestService, until } from '../support/service.ts';
 
@@ -9,7 +10,7 @@ describe('operators and actors', () => {
   let merchant: TestMerchant;
 
   before(async () => {
-    test = await startTestService({}, { pushWindowMs: 3_000 });
+    test = await startTestService({}, { clock: new MovableClock() });
     merchant = await test.merchant();
   });
 
@@ -130,7 +131,11 @@ describe('operators and actors', () => {
 
     it('409 where the chart refuses, dry or not, and nothing is written', async () => {
       const { id } = await ended('255700000004');
-      const before = await test.actor(id);
+      // A failure is watched for a while: what is at rest stays as it is.
+      const before = await until(async () => {
+        const actor = await test.actor(id);
+        return actor.state === 'failed.resting' && actor.calls.length === 0 && actor;
+      });
       for (const dry_run of [true, false]) {
         for (const body of [
           { type: 'operator.acceptedLate' },
@@ -179,8 +184,7 @@ describe('operators and actors', () => {
     });
 
     it('a verdict is whole: what a chart would have to guess is asked for', async () => {
-      const { json } = await merchant.create({ phone: '255700000021' });
-      await until(async () => (await test.actor(json.id)).state.startsWith('created.underReview'));
+      const json = await test.underReview(merchant);
       for (const [body, param] of [
         [{}, 'outcome'],
         [{ outcome: 'lost' }, 'outcome'],
