@@ -171,7 +171,7 @@ describe('operators', () => {
         const { json } = await admin('GET', `/merchants/${merchant.id}/keys`);
         return json.data.find((key: { id: string }) => key.id === id).last_used_at;
       });
-      expect(Math.abs(Date.parse(used) - Date.now())).to.be.below(10_000);
+      expect(Math.abs(Date.parse(used) - Date.now())).to.be.below(60_000);
     });
 
     it('that are revoked once, for good', async () => {
@@ -200,7 +200,7 @@ describe('operators', () => {
       requestId: 'audit-test-0001',
       after: made,
     });
-    expect(Math.abs(created!.at.getTime() - Date.now())).to.be.below(10_000);
+    expect(Math.abs(created!.at.getTime() - Date.now())).to.be.below(60_000);
     expect(updated).to.deep.include({ action: 'merchant.updated', reason: 'incorporated' });
     expect(updated!.before).to.deep.equal(made);
     expect(updated!.after).to.deep.equal({ ...made, name: 'Audited Ltd' });
