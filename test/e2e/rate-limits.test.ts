@@ -62,8 +62,7 @@ describe('rate limits', () => {
     const refused = await whoami(merchant.key);
     expect(refused.json.error.code).to.equal('merchant_suspended');
     expect(limitsOf(refused)).to.deep.equal(['5', '4', '1']);
-    await exhaust(merchant);
-    expect((await whoami(merchant.key)).status).to.equal(429);
+    expect(await exhaust(merchant)).to.be.below(20);
   });
 
   it('an answer to nobody in particular says nothing of limits', async () => {
@@ -80,7 +79,7 @@ describe('rate limits', () => {
     expect([type, code]).to.deep.equal(['rate_limit_error', 'rate_limited']);
     expect(limited.headers.get('ratelimit-remaining')).to.equal('0');
     expect(limited.headers.get('retry-after')).to.equal('1');
-    await wait(1_000);
+    await wait(1_100);
     expect((await whoami(merchant.key)).status).to.equal(200);
   });
 
@@ -96,7 +95,7 @@ describe('rate limits', () => {
     const answers = await Promise.all(keys.map((key) => merchant.create({}, key)));
     const limited = keys.filter((_, n) => answers[n]!.status === 429);
     expect(limited).to.not.be.empty;
-    await wait(2_000);
+    await wait(2_200);
     const made = answers.filter(({ status }) => status === 202).map(({ json }) => json.id);
     const { json: list } = await merchant.get('/v1/collections');
     expect(list.data.map(({ id }: { id: string }) => id)).to.have.members(made);
