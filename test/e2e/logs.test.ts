@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +35,8 @@ describe('the output of a whole run', () => {
   let receiver: Receiver;
   let client: MongoClient;
   let database: string;
-  let output = '';
+  /** What came out of each stream: chunks end anywhere, also in the middle of a line. */
+  const outputs: Buffer[][] = [];
   let keys = 0;
   let dataDir: string;
 
@@ -73,10 +75,11 @@ describe('the output of a whole run', () => {
       MPESA_SERVICE_PROVIDER_CODE: '000000',
     };
     service = startProcess(env, { port: await freePort(), adminPort: await freePort() });
-    for (const stream of [service.child.stdout, service.child.stderr])
-      stream!.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-      });
+    for (const stream of [service.child.stdout!, service.child.stderr!]) {
+      const chunks: Buffer[] = [];
+      outputs.push(chunks);
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    }
     await service.ready;
   });
 
@@ -153,8 +156,11 @@ describe('the output of a whole run', () => {
       return open === 0 && count;
     }, 30_000);
     expect(attempts).to.be.at.least(phones.length - 2);
+    // The streams may end a moment after the process.
+    const closed = once(service.child, 'close');
     process.kill(service.child.pid!, 'SIGTERM');
-    await until(async () => service.child.exitCode !== null, 30_000);
+    await closed;
+    const output = outputs.map((chunks) => Buffer.concat(chunks).toString()).join('\n');
 
     for (const secret of planted) expect(output.includes(secret), `the output has ${secret}`).to.equal(false);
     for (const phone of phones) {

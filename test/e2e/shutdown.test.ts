@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { expect } from 'chai';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
@@ -31,7 +32,9 @@ describe('a process that is told to stop', () => {
 
   it('says so at /readyz first, answers all that it is asked until it closes, and ends well', async function () {
     this.timeout(60_000);
-    const service = await start({ SHUTDOWN_DELAY: '1s' });
+    // Long enough for a machine that stands still in the middle of it.
+    const service = await start({ SHUTDOWN_DELAY: '4s' });
+    const closed = once(service.child, 'close');
     const said: number[] = [];
     const refused: string[] = [];
     let isAsking = true;
@@ -53,7 +56,8 @@ describe('a process that is told to stop', () => {
     expect(await statusOf(`${service.baseUrl}/v1/openapi.json`)).to.equal(200);
     isAsking = false;
     await asking;
-    await until(async () => service.child.exitCode !== null, 30_000);
+    // Its output may be read to the end a moment after its exit.
+    await closed;
     expect([service.child.exitCode, service.output().trim().split('\n').at(-1)]).to.deep.equal([
       0,
       'stopped',
