@@ -265,7 +265,11 @@ describe('the console', () => {
     const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
     let heard = '';
     const hear = async (text: string) => {
-      while (!heard.includes(text)) heard += (await reader.read()).value ?? `closed before ${text}`;
+      while (!heard.includes(text)) {
+        const { done, value } = await reader.read();
+        if (done) throw new Error(`closed before ${text}`);
+        heard += value;
+      }
     };
     await hear('listening');
     const body = { type: 'operator.asked', reason: 'the merchant is waiting' };
@@ -311,6 +315,7 @@ describe('the console', () => {
     const visitor = await signedIn();
     for (const [path, type] of [
       [`/console/test/merchants/${merchant.id}/statement.csv`, 'text/csv'],
+      [`/console/test/merchants/${merchant.id}/statement.csv?from=2026-01-01&to=`, 'text/csv'],
       ['/console/test/machines/collection/diagram.svg', 'image/svg+xml'],
       ['/console/test/machines/collection/diagram.mmd', 'text/plain'],
     ] as const) {
@@ -318,6 +323,8 @@ describe('the console', () => {
       expect([status, headers.get('content-type')?.split(';')[0]], path).to.deep.equal([200, type]);
       expect(headers.get('content-disposition'), path).to.match(/^attachment; filename=/);
     }
+    const odd = await visitor.get(`/console/test/merchants/${merchant.id}/statement.csv?from=yesterday`);
+    expect([odd.status, odd.headers.get('content-disposition')]).to.deep.equal([400, null]);
   });
 
   it('shows whatever people wrote as text', async () => {
