@@ -56,3 +56,10 @@ function scrubbed(destination: DestinationStream): DestinationStream {
 export function maskPhone(msisdn: string): string {
   return `${msisdn.slice(0, 4)}****${msisdn.slice(-4)}`;
 }
+
+/** A number of Tanzania's mobile networks within a text, in each of its spellings. */
+const phoneInText = /(?<!\d)(?:\+?255|0)[67]\d{8}(?!\d)/g;
+
+export function maskPhonesIn(text: string): string {
+  return text.replace(phoneInText, maskPhone);
+}

@@ -203,5 +203,8 @@ async function attemptsTab(visit: Visit, { id }: Actor): Promise<Html> {
     detail.attempt_log,
     'No attempt yet.',
   );
-  return html`<h3>Attempts</h3>${attempts}<h3>The exact bytes that are signed and sent</h3>${block(detail.body ?? 'The event is gone.')}`;
+  const sent = detail.is_masked
+    ? 'What is signed and sent, with the phone masked: operators see the exact bytes'
+    : 'The exact bytes that are signed and sent';
+  return html`<h3>Attempts</h3>${attempts}<h3>${sent}</h3>${block(detail.body ?? 'The event is gone.')}`;
 }

@@ -86,6 +86,8 @@ export interface Attempt {
 
 export interface DeliveryDetail extends Delivery {
   body: string | null;
+  /** A viewer sees what was sent with phones masked. */
+  is_masked: boolean;
   attempt_log: readonly Attempt[];
 }
 

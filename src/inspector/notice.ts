@@ -1,5 +1,5 @@
 import type { Cause, Committed } from '../actors/actors.ts';
-import { maskPhone } from '../log.ts';
+import { maskPhone, maskPhonesIn } from '../log.ts';
 
 /** One committed step, fit to be shown to any operator: phones are masked, metadata and secrets left out. */
 export interface StepNotice {
@@ -66,8 +66,6 @@ export function noticeOf(step: Committed): StepNotice {
 /** What nobody sees here: a merchant's own data, a room's bulky records, whatever opens something. */
 const hidden = /^(metadata|detail|secrets?|token|authorization)$/i;
 const phoneField = /^(phone|msisdn)$/i;
-/** A number of Tanzania's mobile networks within a text, in each of its spellings. */
-const phoneInText = /(?<!\d)(?:\+?255|0)[67]\d{8}(?!\d)/g;
 
 /** A copy of an event's or a context's fields without what operators need not see. */
 export function shown<Fields extends Record<string, unknown>>(fields: Fields): Fields {
@@ -75,7 +73,7 @@ export function shown<Fields extends Record<string, unknown>>(fields: Fields): F
 }
 
 function copyOf(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(phoneInText, maskPhone);
+  if (typeof value === 'string') return maskPhonesIn(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);
   if (value instanceof Date) return value.toISOString();

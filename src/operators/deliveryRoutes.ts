@@ -22,6 +22,7 @@ import { listActors } from './lists.ts';
 import { auditLine } from './operators.ts';
 import { ageFields, listedAnswer, madeBounds, pageFields } from './queries.ts';
 import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
+import { type Sight, sightOf } from './sight.ts';
 
 /** Deliveries with their attempts and exact bytes; resend one, recover many, try an endpoint. */
 export interface DeliveryAdminDeps {
@@ -62,7 +63,7 @@ function presentDelivery(doc: DeliveryDoc) {
   };
 }
 
-function presentAttempt(attempt: AttemptDoc) {
+function presentAttempt(attempt: AttemptDoc, sight: Sight) {
   return {
     number: attempt.number,
     at: attempt.at.toISOString(),
@@ -70,7 +71,7 @@ function presentAttempt(attempt: AttemptDoc) {
     ok: attempt.ok,
     status: attempt.status ?? null,
     reason: attempt.reason ?? null,
-    excerpt: attempt.excerpt ?? null,
+    excerpt: sight.text(attempt.excerpt ?? null),
   };
 }
 
@@ -87,6 +88,7 @@ export function listDeliveries({
     query: Type.Object(
       {
         mode: Type.Optional(ModeField),
+        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
         endpoint: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('we') })),
         event: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('evt') })),
         collection: Type.Optional(
@@ -106,6 +108,7 @@ export function listDeliveries({
       const { endpoint, event, collection, status } = query;
       const filter = {
         mode: query.mode as 'live' | 'test' | undefined,
+        merchantId: query.merchant,
         endpointId: endpoint,
         eventId: event,
         states: status && (statesOf[status] ?? [status]),
@@ -129,9 +132,15 @@ export function listDeliveries({
 
 export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('getDelivery', 'A delivery with its attempts and the exact bytes', 200),
+    operation: operation(
+      'getDelivery',
+      'A delivery with its attempts and the exact bytes',
+      200,
+      'A viewer is shown bytes and answers with phones masked (`is_masked`); operators see them as they are.',
+    ),
     params: idParam('dlv'),
-    handler: async ({ params }) => {
+    handler: async ({ params, principal }) => {
+      const sight = sightOf(principal);
       const doc = (await found(actors.read({ machine: 'delivery', id: params.id as string }))) as DeliveryDoc;
       const attempts = await db
         .collection<AttemptDoc>(attemptsSpec.name)
@@ -142,8 +151,9 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoin
       const event = await events.find(doc.data.eventId);
       const body = {
         ...presentDelivery(doc),
-        body: event?.body ?? null,
-        attempt_log: attempts.map(presentAttempt),
+        body: sight.text(event?.body ?? null),
+        is_masked: !sight.isExact,
+        attempt_log: attempts.map((each) => presentAttempt(each, sight)),
       };
       return { status: 200, body };
     },

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { operatorRoutes } from '../../src/app.ts';
+import {
+  type Receiver,
+  startReceiver,
+  startTestService,
+  type TestService,
+  until,
+} from '../support/service.ts';
+
+/** OPERATING "Who may do what": a viewer reads everything, and no customer's number. */
+describe('a viewer', () => {
+  const phone = '255700000004';
+  const quoted = `no customer +${phone} here`;
+  let test: TestService;
+  let receiver: Receiver;
+  let viewer: string;
+  let operator: string;
+  const ids: Record<string, string[]> = {};
+
+  before(async () => {
+    test = await startTestService();
+    receiver = await startReceiver((_received, response) => {
+      response.statusCode = 500;
+      response.end(quoted);
+      return undefined;
+    });
+    const letIn = async (role: string) =>
+      (await test.call('POST', '/admin/operators', { body: { name: role, role, reason: 'to look' } })).json
+        .token;
+    [viewer, operator] = [await letIn('viewer'), await letIn('operator')];
+    const merchant = await test.merchant();
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const { json } = await merchant.create({ phone, metadata: { phone } });
+    await merchant.final(json.id);
+    const tried = async () =>
+      (await test.call('GET', `/admin/deliveries?endpoint=${endpoint.id}`)).json.data[0];
+    const delivery = await until(async () => (await tried())?.attempts > 0 && (await tried()));
+    await plantEvidence(json.id);
+    Object.assign(ids, {
+      merchants: [merchant.id],
+      endpoints: [endpoint.id],
+      deliveries: [delivery.id],
+      collections: [json.id],
+      actors: [json.id, endpoint.id, delivery.id],
+    });
+  });
+
+  after(async () => {
+    await test.stop();
+    await receiver.close();
+  });
+
+  /** What a network said and sent; the test rail is in this process and says nothing in writing. */
+  const plantEvidence = async (collectionId: string) => {
+    const at = new Date();
+    const { db } = test.service.wired;
+    const about = { collectionId, rail: 'MPESA_TZ', at };
+    await db.collection<{ _id: string }>('railAnswers').insertOne({
+      ...{ _id: 'planted', ...about, askedAt: at, operation: 'push', kind: 'unknown' },
+      ...{ why: null, code: null, httpStatus: 200, text: quoted },
+    } as never);
+    const hint = { code: 'INS-0', text: quoted };
+    await db
+      .collection<{ _id: string }>('railCallbacks')
+      .insertOne({ _id: 'planted', ...about, hint, body: quoted } as never);
+  };
+
+  /** Every route that a viewer may read, of what there is here. */
+  const paths = () =>
+    operatorRoutes(new Proxy(() => undefined, { get: () => ({}) }) as never)
+      .filter(({ method, auth }) => method === 'GET' && auth === 'viewer')
+      .map(({ path }) => path)
+      .flatMap((path) => {
+        const [, name] = /^\/admin\/([a-z-]+)\/:id/.exec(path) ?? [];
+        const whole = path.replace(':machine', 'collection');
+        return name ? (ids[name] ?? []).map((id) => whole.replace(':id', id)) : [whole];
+      });
+
+  it('sees no customer’s number on any route', async () => {
+    const all = paths();
+    expect(all.length).to.be.above(30);
+    for (const path of all) {
+      const needsMode = /overview|trial-balance|entries|statement/.test(path);
+      const query = needsMode ? '?mode=test' : path === '/admin/search' ? `?q=${phone}` : '';
+      const { status, text } = await test.call('GET', `${path}${query}`, { token: viewer, at: 'operators' });
+      expect(status, `${path} ${text}`).to.equal(200);
+      expect(text, path).to.not.include(phone.slice(3));
+    }
+  });
+
+  it('is told that the bytes are masked; an operator sees them as they went out', async () => {
+    const [delivery] = ids.deliveries!;
+    const [collection] = ids.collections!;
+    const shown = async (token: string) => {
+      const sent = (await test.call('GET', `/admin/deliveries/${delivery}`, { token })).json;
+      const said = (await test.call('GET', `/admin/collections/${collection}/evidence`, { token })).json;
+      return {
+        isMasked: sent.is_masked,
+        phone: JSON.parse(sent.body).data.phone,
+        texts: [
+          sent.attempt_log[0].excerpt,
+          said.answers[0].text,
+          said.callbacks[0].text,
+          said.callbacks[0].hint.text,
+        ],
+      };
+    };
+    const exact = { isMasked: false, phone, texts: Array(4).fill(quoted) };
+    expect(await shown(operator)).to.deep.equal(exact);
+    const masked = {
+      isMasked: true,
+      phone: '2557****0004',
+      texts: Array(4).fill('no customer +255****0004 here'),
+    };
+    expect(await shown(viewer)).to.deep.equal(masked);
+    expect(receiver.received[0]!.body.toString()).to.include(phone);
+  });
+});
