@@ -26,6 +26,8 @@ export const collectionsSpec: CollectionSpec = {
     { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
     { key: { 'data.msisdn': 1, _id: -1 } },
     { key: { mode: 1, 'snapshot.context.failureCode': 1, _id: -1 }, partial: { status: 'failed' } },
+    // The network's receipt: all that a customer can read from their phone.
+    { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
 };
 

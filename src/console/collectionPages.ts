@@ -117,5 +117,5 @@ function hitsTable(visit: Visit, hits: readonly Hit[]): Html {
 }
 
 function searchHelp(wanted: string): Html {
-  return html`<p>${wanted === '' ? '' : html`Nothing is called <b>${wanted}</b>. `}Three characters at least: the beginning of an id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a phone number, or a merchant’s reference.</p>`;
+  return html`<p>${wanted === '' ? '' : html`Nothing is called <b>${wanted}</b>. `}Three characters at least: the beginning of an id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a phone number, a merchant’s reference, the network’s receipt, or the request id (<code>req_…</code>) that an answer carried.</p>`;
 }

@@ -16,7 +16,7 @@ ${webhooksTop(visit, 'Deliveries')}
     'status',
     statuses.map((status) => [status, status || 'all'] as const),
   )}
-${narrowed(visit, ['endpoint', 'event', 'collection', 'newer_than'])}</div>
+${narrowed(visit, ['merchant', 'endpoint', 'event', 'collection', 'newer_than'])}</div>
 <section class="card" id="list" data-live>${deliveriesTable(visit, list)}${pager(visit, list)}</section>`;
   return { title: 'Deliveries', nav: 'endpoints', live: 'often', body };
 };

@@ -28,6 +28,11 @@ const readWithinMs = 5_000;
 const headFields = { seq: 1, updatedAt: 1, merchantId: 1 } as const;
 /** Where there is no index: how many of others are read beside those that were asked for. */
 const othersMax = 500;
+/** Deliveries have no index of merchants, and one of endpoints: a merchant's are those of its newest endpoints. */
+const ownersMax = 20;
+const ownedBy: Readonly<Record<string, { owner: string; field: string } | undefined>> = {
+  delivery: { owner: 'endpoint', field: 'data.endpointId' },
+};
 
 /** What the inspector reads of MongoDB: actors and their history, by indexes, never more than asked for. */
 export class ActorSource {
@@ -103,8 +108,8 @@ export class ActorSource {
   }
 
   /**
-   * All of a mode are merged from the index of the states. Deliveries have no index of a merchant's: of those, a
-   * merchant's among the newest few hundred must do.
+   * All of a mode are merged from the index of the states. Where neither a merchant nor an owner of its own is
+   * indexed, a merchant's among the newest few hundred must do.
    */
   async #latest(definition: MachineDefinition, filter: StepFilter, last: number): Promise<Head[]> {
     const { merchant } = filter;
@@ -112,6 +117,12 @@ export class ActorSource {
       return this.#find(definition, narrowing(filter), last);
     }
     const state = { $in: this.#leaves.get(definition.name)! };
+    const owned = ownedBy[definition.name];
+    const owner = owned && this.definition(owned.owner);
+    if (merchant && owned && owner) {
+      const owners = await this.#find(owner, narrowing(filter), ownersMax);
+      return this.#find(definition, { [owned.field]: { $in: owners.map(({ id }) => id) }, state }, last);
+    }
     const ofMode = { ...narrowing({ ...filter, merchant: undefined }), state };
     const found = await this.#find(definition, ofMode, merchant ? last + othersMax : last);
     return found.filter(({ merchantId }) => !merchant || merchant === merchantId).slice(0, last);

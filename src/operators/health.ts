@@ -12,7 +12,7 @@ import { settlementDate } from '../settlement/settlement.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
 import { countMax, statesIn } from './lists.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';
-import { readBreakers } from './railRoutes.ts';
+import { readBreakers, readLastCallback } from './railRoutes.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
 
@@ -52,6 +52,7 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
     name: rail?.name ?? null,
     is_configured: rail !== undefined,
     breakers: mode === 'live' && rail ? await readBreakers(actors, rail.name) : [],
+    last_callback_at: rail ? await readLastCallback(db, rail.name) : null,
     recent: {
       minutes: recentMs / limits.minuteMs,
       ...counts,
@@ -136,7 +137,7 @@ export async function readMoney({ db, clock, auditWatch }: NeedsOptions, mode: M
   };
 }
 
-/** Processes, queues, versions. Queues are not asked while Redis is away. */
+/** Processes, queues, versions. */
 export async function readMachinery({ db, clock, actors, queues }: NeedsOptions) {
   const leases = await db
     .collection<Doc & { owner: string; until: Date }>(leasesSpec.name)
@@ -149,25 +150,25 @@ export async function readMachinery({ db, clock, actors, queues }: NeedsOptions)
     node: process.version,
     processes: new Set(alive.map(({ owner }) => owner)).size,
     leases: leases.map(({ _id, owner, until }) => ({ name: _id, owner, until: isoTime(until.getTime()) })),
-    queues: queues.ready ? await readQueues(queues, queueNames(actors.definitions)) : null,
+    queues: await readQueues(queues, queueNames(actors.definitions)),
     redis_faults: await redisFaults(queues),
     machines: actors.definitions.map((each) => ({ machine: each.name, version: versionOf(each) })),
   };
 }
 
+/** Null where Redis does not answer: the overview has more to say than that. */
 async function readQueues(queues: Queues, names: readonly string[]) {
-  const counts = await Promise.all(
-    names.map(async (name) => {
-      const jobs = await queues.queue(name).getJobCounts('waiting', 'active', 'delayed');
-      return {
-        queue: name,
-        waiting: jobs.waiting ?? 0,
-        active: jobs.active ?? 0,
-        delayed: jobs.delayed ?? 0,
-      };
-    }),
-  );
-  return counts;
+  if (!queues.ready) return null;
+  const counts = names.map(async (name) => {
+    const jobs = await queues.queue(name).getJobCounts('waiting', 'active', 'delayed');
+    return {
+      queue: name,
+      waiting: jobs.waiting ?? 0,
+      active: jobs.active ?? 0,
+      delayed: jobs.delayed ?? 0,
+    };
+  });
+  return Promise.all(counts).catch(() => null);
 }
 
 export async function countState(

@@ -4,7 +4,7 @@ import { type ActorDoc, type Actors, actorsByState, type MachineDefinition } fro
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { deliveriesSpec } from '../webhooks/webhooks.ts';
+import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 
 /**
  * Operators' lists of actors, newest first. Each filter goes over an index that gives the order too; what an
@@ -219,7 +219,10 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
     const ofOne = { ...match, merchantId: { $eq: merchantId }, ...modes };
     return { match: ofOne, hint, rest: without('merchantId', 'mode', 'reference') };
   }
-  if (merchantId && plural !== deliveriesSpec.name) {
+  if (merchantId && plural === deliveriesSpec.name) {
+    const ofMerchant = await ownDeliveries(db, definition, filter);
+    if (ofMerchant) return { ...ofMerchant, rest: without('merchantId', 'states', 'mode') };
+  } else if (merchantId) {
     const match = { merchantId: { $eq: merchantId }, ...modes };
     const statuses = isCollection ? statusesOf(filter) : undefined;
     const rest = without('merchantId', 'mode');
@@ -239,6 +242,34 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
   if (!mode && !filter.states) return { match: {}, hint: { _id: 1 }, rest: without() };
   const match = { ...modes, state: { $in: await statesOf(db, definition, filter) } };
   return { match, hint: actorsByState, rest: without('mode', 'states') };
+}
+
+/** MongoDB merges at most so many stretches of an index in its order. */
+const stretchesMax = 200;
+
+/**
+ * A merchant's deliveries are those of its endpoints, which have an index: one of merchants would cost every delivery
+ * a write. Undefined for a merchant that has had too many endpoints for that.
+ */
+async function ownDeliveries(
+  db: Db,
+  definition: MachineDefinition,
+  filter: ListFilter,
+): Promise<Pick<Plan, 'match' | 'hint'> | undefined> {
+  const { merchantId, mode } = filter;
+  const states = await statesOf(db, definition, filter);
+  const endpointsMax = Math.floor(stretchesMax / Math.max(1, states.length));
+  const endpoints = await db
+    .collection<{ _id: string }>(endpointsSpec.name)
+    .find(
+      { merchantId: { $eq: merchantId }, mode: { $in: mode ? [mode] : modesOf } },
+      { projection: { _id: 1 } },
+    )
+    .limit(endpointsMax + 1)
+    .toArray();
+  if (endpoints.length > endpointsMax) return undefined;
+  const match = { 'data.endpointId': { $in: endpoints.map(({ _id }) => _id) }, state: { $in: states } };
+  return { match, hint: { 'data.endpointId': 1, state: 1, _id: 1 } };
 }
 
 /** Whether the states asked for are whole public statuses. */

@@ -10,6 +10,7 @@ import {
   breakerId,
   type CallbackDoc,
   type Callbacks,
+  lastCallbackAt,
   type RailAnswerDoc,
   type Rails,
   railOperations,
@@ -20,6 +21,7 @@ import { lateStates, reviewStates } from './needs.ts';
 import { presentRow } from './paymentRoutes.ts';
 import { listedAnswer, pageFields } from './queries.ts';
 import { found, idParam, ModeField, operation } from './routes.ts';
+import { type Sight, sightOf } from './sight.ts';
 
 /** The live rail's health, what it answered, and the payments that wait for a person. */
 export interface RailAdminDeps {
@@ -32,7 +34,7 @@ export interface RailAdminDeps {
 /** More answers than a payment gathers in a day; the rest is in the database. */
 const evidenceMax = 200;
 
-export function listRails({ actors, rails }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function listRails({ db, actors, rails }: RailAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation('listRails', 'The rails and their breakers', 200),
     handler: async () => {
@@ -48,11 +50,16 @@ export function listRails({ actors, rails }: RailAdminDeps): Endpoint<OperatorPr
           configured: rail !== undefined,
           capabilities: rail?.capabilities ?? null,
           breakers: mode === 'live' && rail ? await readBreakers(actors, rail.name) : [],
+          last_callback_at: rail ? await readLastCallback(db, rail.name) : null,
         })),
       );
       return { status: 200, body: { object: 'list', data, has_more: false } };
     },
   });
+}
+
+export async function readLastCallback(db: Db, rail: string): Promise<string | null> {
+  return (await lastCallbackAt(db, rail))?.toISOString() ?? null;
 }
 
 export async function readBreakers(actors: Actors, rail: string) {
@@ -75,11 +82,12 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint
       'getEvidence',
       'What the rail answered about a collection, and what called back',
       200,
-      'Verbatim, oldest first. Callbacks decide nothing: nobody signs them.',
+      'Verbatim, oldest first; for a viewer with phones masked. Callbacks decide nothing: nobody signs them.',
     ),
     params: idParam('col'),
-    handler: async ({ params }) => {
+    handler: async ({ params, principal }) => {
       const id = String(params.id);
+      const sight = sightOf(principal);
       await found(actors.read({ machine: 'collection', id }));
       const [answers, bells] = await Promise.all([
         readAnswers(db, id, evidenceMax),
@@ -88,8 +96,8 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint
       const body = {
         object: 'evidence',
         collection: id,
-        answers: answers.map(presentAnswer),
-        callbacks: bells.map(presentCallback),
+        answers: answers.map((each) => presentAnswer(each, sight)),
+        callbacks: bells.map((each) => presentCallback(each, sight)),
       };
       return { status: 200, body };
     },
@@ -119,21 +127,26 @@ export function listReviews({ db, actors }: RailAdminDeps): Endpoint<OperatorPri
   });
 }
 
-function presentAnswer(doc: RailAnswerDoc) {
+function presentAnswer(doc: RailAnswerDoc, sight: Sight) {
   return {
     operation: doc.operation,
     outcome: doc.kind,
     why: doc.why,
     code: doc.code,
     http_status: doc.httpStatus,
-    text: doc.text,
+    text: sight.text(doc.text),
     asked_at: doc.askedAt.toISOString(),
     at: doc.at.toISOString(),
   };
 }
 
-function presentCallback({ hint, body, at, rungAt }: CallbackDoc) {
-  return { hint, text: body, at: at.toISOString(), heard_at: rungAt?.toISOString() ?? null };
+function presentCallback({ hint, body, at, rungAt }: CallbackDoc, sight: Sight) {
+  return {
+    hint: Object.fromEntries(Object.entries(hint).map(([name, value]) => [name, sight.text(value)])),
+    text: sight.text(body),
+    at: at.toISOString(),
+    heard_at: rungAt?.toISOString() ?? null,
+  };
 }
 
 function isoOrNull(ms: number | null): string | null {

@@ -1,21 +1,22 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
+import { type Actors, type StepLine, stepsSpec } from '../actors/actors.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { eventsSpec } from '../events/events.ts';
 import { type Endpoint, forOperators, listAnswer, type OperatorPrincipal } from '../http/http.ts';
+import { idFloor, idPattern, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
 import { listActors } from './lists.ts';
-import { auditSpec } from './operators.ts';
+import { type AuditDoc, auditSpec } from './operators.ts';
 import { msisdnOf, presentRow } from './paymentRoutes.ts';
 import { operatorsSpec } from './people.ts';
 import { operation } from './routes.ts';
 
-/** The one box: the beginning of any id, a phone number, or a merchant's reference. */
+/** The one box: whatever a person on the telephone can read out. */
 export interface SearchAdminDeps {
   db: Db;
   actors: Actors;
@@ -45,13 +46,22 @@ function actorLink(id: string): string {
   return `/admin/actors/${id}`;
 }
 
+/** Said with every answer, so that nobody takes an empty one for a proof. */
+const findable = [
+  `the beginning of an id: ${places.map(({ prefix }) => prefix).join(', ')}`,
+  'a phone number',
+  'a merchant’s reference, whole',
+  'a receipt of the network, whole',
+  'a request id of ours (req_…): the payment that it created, or the operator’s change',
+];
+
 export function search(deps: SearchAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
     operation: operation(
       'search',
-      'Find by the beginning of an id, a phone number or a reference',
+      'Find by the beginning of an id, a phone number, a reference, a receipt or a request id',
       200,
-      'At most 20, newest first. Each `link` is the route that shows it.',
+      'At most 20, newest first. Each `link` is the route that shows it; `findable` says what can be searched for.',
     ),
     query: Type.Object(
       { q: Type.String({ minLength: 3, maxLength: 100, pattern: '\\S' }) },
@@ -59,14 +69,65 @@ export function search(deps: SearchAdminDeps): Endpoint<OperatorPrincipal> {
     ),
     handler: async ({ query }) => {
       const wanted = query.q.trim();
-      const byId = await ofId(deps.db, wanted);
-      const data = byId.length > 0 ? byId : await ofPayments(deps, wanted);
-      return { status: 200, body: listAnswer(data, false) };
+      const data = isRequestId.test(wanted) ? await ofRequest(deps.db, wanted) : await ofId(deps.db, wanted);
+      if (data.length === 0) data.push(...(await ofPayments(deps, wanted)));
+      return { status: 200, body: { ...listAnswer(data, false), findable } };
     },
   });
 }
 
-async function ofId(db: Db, wanted: string) {
+interface Hit {
+  id: string;
+  object: string;
+  mode: string | null;
+  matched: string;
+  link: string;
+}
+
+const isRequestId = new RegExp(idPattern('req'));
+/** What a request makes is made so long after the request's own id, and hardly ever before. */
+const madeWithinMs = 5 * limits.secondMs;
+const madeBeforeMs = limits.secondMs;
+/** Steps and lines of that while that are looked at. */
+const lookedMax = 20_000;
+
+/** Ids tell their time, so what a request made is looked for among what was made then: no index is kept for it. */
+async function ofRequest(db: Db, requestId: string): Promise<Hit[]> {
+  const at = idTime(requestId);
+  const then = (prefix: 'col' | 'aud') => ({
+    $gte: idFloor(prefix, Math.max(0, at - madeBeforeMs)),
+    $lt: idFloor(prefix, at + madeWithinMs),
+  });
+  const look = <Row extends { _id: string }>(stored: string, prefix: 'col' | 'aud', is: object) =>
+    db
+      .collection(stored)
+      .aggregate<Row>([
+        { $match: { _id: then(prefix) } },
+        { $sort: { _id: 1 } },
+        { $limit: lookedMax },
+        { $match: is },
+        { $limit: limits.listDefault },
+      ])
+      .toArray();
+  const [steps, lines] = await Promise.all([
+    look<StepLine & { _id: string }>(stepsSpec.name, 'col', { stepId: requestId }),
+    look<AuditDoc>(auditSpec.name, 'aud', { requestId }),
+  ]);
+  const ids = [...new Set(steps.map(({ actor }) => actor))];
+  const docs = await db
+    .collection<CollectionDoc>(collectionsSpec.name)
+    .find({ _id: { $in: ids } })
+    .toArray();
+  return [
+    ...docs.map((doc) => ({ ...presentRow(doc), link: actorLink(doc._id), matched: 'request' })),
+    ...lines.map(({ _id: id, target }) => ({
+      ...{ id, object: 'audit_line', mode: null, matched: 'request' },
+      link: `/admin/audit?target=${encodeURIComponent(target)}`,
+    })),
+  ];
+}
+
+async function ofId(db: Db, wanted: string): Promise<Hit[]> {
   const place = places.find(({ prefix }) => wanted.startsWith(prefix));
   if (!place) return [];
   const found = await db
@@ -81,7 +142,7 @@ async function ofId(db: Db, wanted: string) {
   }));
 }
 
-async function ofPayments(deps: SearchAdminDeps, wanted: string) {
+async function ofPayments(deps: SearchAdminDeps, wanted: string): Promise<Hit[]> {
   const page = { limit: limits.listDefault };
   const msisdn = msisdnOf(wanted);
   const phones = msisdn ? (await listActors<CollectionDoc>(deps, 'collection', { msisdn }, page)).rows : [];
@@ -91,5 +152,20 @@ async function ofPayments(deps: SearchAdminDeps, wanted: string) {
     link: actorLink(doc._id),
     matched,
   });
-  return [...phones.map(answer('phone')), ...rows.map(answer('reference'))].slice(0, limits.listDefault);
+  const hits = [
+    ...(await ofReceipt(deps.db, wanted)).map(answer('receipt')),
+    ...phones.map(answer('phone')),
+    ...rows.map(answer('reference')),
+  ];
+  return hits.slice(0, limits.listDefault);
+}
+
+/** Receipts are written in capitals, and typed as they come. */
+function ofReceipt(db: Db, wanted: string): Promise<CollectionDoc[]> {
+  const field = 'snapshot.context.receipt';
+  return db
+    .collection<CollectionDoc>(collectionsSpec.name)
+    .find({ [field]: { $in: [wanted, wanted.toUpperCase()], $type: 'string' } }, { hint: { [field]: 1 } })
+    .limit(limits.listDefault)
+    .toArray();
 }

@@ -14,7 +14,7 @@ import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
  */
 export const callbacksSpec: CollectionSpec = {
   name: 'railCallbacks',
-  indexes: [{ key: { collectionId: 1, at: 1 } }],
+  indexes: [{ key: { collectionId: 1, at: 1 } }, { key: { rail: 1, at: -1 } }],
 };
 
 export interface CallbackDoc extends Doc {
@@ -117,6 +117,14 @@ export class Callbacks {
 /** The different result codes that callbacks about a collection claimed. Claims, for nobody signs them. */
 export function claimedCodes(db: Db, collectionId: string): Promise<string[]> {
   return db.collection<CallbackDoc>(callbacksSpec.name).distinct('hint.code', { collectionId });
+}
+
+/** When a rail called back last; undefined where it never did. The test rail's bells ring in the house and are not kept. */
+export async function lastCallbackAt(db: Db, rail: string): Promise<Date | undefined> {
+  const last = await db
+    .collection<CallbackDoc>(callbacksSpec.name)
+    .findOne({ rail }, { sort: { at: -1 }, projection: { at: 1 } });
+  return last?.at;
 }
 
 /** Compared in constant time; the digests make the lengths equal. */

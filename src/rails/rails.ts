@@ -9,7 +9,7 @@ export {
   type RailOperation,
   railOperations,
 } from './breakers.ts';
-export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes } from './callbacks.ts';
+export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes, lastCallbackAt } from './callbacks.ts';
 export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';

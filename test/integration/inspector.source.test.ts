@@ -82,6 +82,26 @@ describe('what the inspector reads', () => {
     expect(few).length(9);
   });
 
+  it('is, of deliveries, those of a merchant’s endpoints, however long ago', async () => {
+    const { db } = corridor;
+    const [nests] = corridor.actors.definitions.filter(({ name }) => name === 'nest');
+    const definitions = [
+      { ...nests!, name: 'delivery' },
+      { ...nests!, name: 'endpoint', plural: 'doors' },
+    ];
+    await db.collection('nests').createIndex({ 'data.endpointId': 1, state: 1, _id: 1 });
+    await db
+      .collection<{ _id: string }>('nests')
+      .updateMany({ _id: { $lt: 'nest_00000005' } }, { $set: { 'data.endpointId': 'door_1' } });
+    const door = { _id: 'door_1', merchantId: 'mer_door', mode: 'live', seq: 1, updatedAt: new Date(0) };
+    await db.collection<{ _id: string }>('doors').insertOne(door as never);
+    const owned = new ActorSource({ db, actors: { definitions } });
+    const heads = await owned.matching({ machine: 'delivery', mode: 'live', merchant: 'mer_door' }, 3);
+    expect(heads.map(({ id }) => id).sort()).deep.equal(['nest_00000002', 'nest_00000003', 'nest_00000004']);
+    expect((await cost()).docsExamined).at.most(5);
+    expect(await owned.matching({ machine: 'delivery', mode: 'live', merchant: 'mer_3' }, 3)).deep.equal([]);
+  });
+
   it('is one actor, where it is of the merchant and the mode that were asked for', async () => {
     const actor = 'nest_00000003';
     const find = async (more: object) => (await source.matching({ actor, ...more }, 10)).map(({ id }) => id);

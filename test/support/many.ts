@@ -40,7 +40,7 @@ export async function plantCollections(
       isOverdue: n % 1_499 === 3,
     };
   });
-  await insertAll(db, 'collections', planted.map(collectionOf));
+  await insertAll(db, 'collections', planted, collectionOf);
   return planted;
 }
 
@@ -97,19 +97,27 @@ export async function plantDeliveries(
       ...{ isQuarantined: false, isOverdue: false },
     };
   });
-  const docs = planted.map(({ _id, mode, merchantId, state, at, msisdn, reference }) => ({
+  await insertAll(db, 'deliveries', planted, deliveryOf);
+  return planted;
+}
+
+function deliveryOf({ _id, mode, merchantId, state, at, msisdn, reference }: Planted) {
+  return {
     ...actorOf(_id, mode, merchantId, state, at),
     dueAt: null,
     snapshot: { value: {}, context: { createdAt: at, tries: 1, reason: null } },
     data: { endpointId: msisdn, eventId: reference, type: 'collection.succeeded' },
-  }));
-  await insertAll(db, 'deliveries', docs);
-  return planted;
+  };
 }
 
-/** In handfuls, without waiting for each to be on the disk. */
-export async function insertAll(db: Db, into: string, docs: readonly object[]): Promise<void> {
+/** In handfuls, each made when its turn comes, and without waiting for it to be on the disk. */
+export async function insertAll<Each>(
+  db: Db,
+  into: string,
+  all: readonly Each[],
+  docOf: (each: Each) => object = (each) => each as object,
+): Promise<void> {
   const fast = db.collection(into, { writeConcern: { w: 1, journal: false } });
-  for (let from = 0; from < docs.length; from += 2_000)
-    await fast.insertMany(docs.slice(from, from + 2_000) as never[], { ordered: false });
+  for (let from = 0; from < all.length; from += 2_000)
+    await fast.insertMany(all.slice(from, from + 2_000).map(docOf) as never[], { ordered: false });
 }
