@@ -167,7 +167,7 @@ export class Console {
       if (!parts) continue;
       state.route = path;
       const from = target.replace(/:(\w+)/g, (_all, name: string) => parts[name]!);
-      const query = from.endsWith('.csv') ? `?mode=${parts.mode}` : '';
+      const query = from.endsWith('.csv') ? `?${periodOf(ctx, parts.mode!)}` : '';
       const { requestId } = state;
       const answer = await this.#options.inside.call({
         ...{ method: 'GET', principal, requestId },
@@ -324,6 +324,14 @@ export class Console {
     const body = faultBox(error, { requestId: state.requestId, at: isoTime(clock.now()) });
     send(ctx, bare(error.message, clock.now(), body), error.httpStatus);
   }
+}
+
+/** A statement's mode is the page's; its period what the form says, if anything. */
+function periodOf(ctx: Context, mode: string): URLSearchParams {
+  const query = new URLSearchParams(ctx.querystring);
+  query.set('mode', mode);
+  for (const name of ['from', 'to']) if (!query.get(name)) query.delete(name);
+  return query;
 }
 
 function send(ctx: Context, text: string, status: number): void {

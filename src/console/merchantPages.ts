@@ -89,13 +89,13 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
   const links = [
     [`/collections?merchant=${id}`, 'Collections'],
     [`/endpoints?merchant=${id}`, 'Endpoints'],
+    [`/deliveries?merchant=${id}`, 'Deliveries'],
     [`/settlements?merchant=${id}`, 'Settlements'],
     [`/ledger?merchant=${id}`, 'Ledger'],
     [`/audit?merchant=${id}`, 'Audit'],
-    [`/merchants/${id}/statement.csv`, 'Statement (CSV)'],
   ].map(([path, text]) => html`<li><a href="${address(visit, path!)}">${text}</a></li>`);
   const days = merchant.settlement_delay_days;
-  return html`<ul class="links">${links}</ul>${facts([
+  return html`<ul class="links">${links}</ul>${statementForm(visit, id)}${facts([
     ['settled after', orDefault(days === null ? undefined : `${days} days`)],
     ['late payments', merchant.late_payments],
     ['smallest amount', amount(merchant.amount_min)],
@@ -103,6 +103,18 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
     ['requests a second', orDefault(merchant.rate_limit_per_second?.toString())],
     ['since', moment(merchant.created_at)],
   ])}`;
+}
+
+/** A download, so a form of its own: it changes nothing and asks for no reason. */
+function statementForm(visit: Visit, id: string): Html {
+  const field = (name: string, text: string, hint: string) =>
+    html`<div class="field"><label for="statement-${name}">${text}</label><input type="date" id="statement-${name}" name="${name}" aria-describedby="statement-${name}-hint"><small id="statement-${name}-hint">${hint}</small></div>`;
+  return html`<details class="act"><summary>Statement (CSV)</summary>
+<form method="get" action="${address(visit, `/merchants/${id}/statement.csv`)}" id="statement">
+${field('from', 'from', 'The beginning of this day in Dar es Salaam. Empty: since the first payment.')}
+${field('to', 'to', 'Until the beginning of this day. Empty: until now.')}
+<p class="buttons"><button class="plain">Download</button></p>
+</form></details>`;
 }
 
 function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan[]): Html {

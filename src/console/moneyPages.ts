@@ -152,7 +152,7 @@ function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }
     audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';
   const breaches = ours.map(
     ({ first_seen_at, ...breach }) =>
-      html`<li class="breach"><b>${label(String(breach.kind ?? breach.rule ?? 'breach'))}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span><code class="wrap">${JSON.stringify(breach)}</code></li>`,
+      html`<li class="breach"><b>${label(String(breach.kind ?? 'breach')).replaceAll('.', ' ')}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span><code class="wrap">${JSON.stringify(breach)}</code></li>`,
   );
   return card(
     html`Auditor ${verdict}`,

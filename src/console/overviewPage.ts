@@ -11,6 +11,7 @@ interface Overview {
     name: string | null;
     is_configured: boolean;
     breakers: readonly { id: string; operation: string; state: string }[];
+    last_callback_at: string | null;
     recent: Record<'created' | 'succeeded' | 'failed' | 'expired', Counted> & {
       minutes: number;
       success_rate: number | null;
@@ -30,7 +31,10 @@ interface Overview {
   machinery: {
     version: string;
     processes: number;
-    queues: readonly { queue: string; waiting: number; active: number; delayed: number }[];
+    leases: readonly { name: string; owner: string; until: string }[];
+    /** Null while Redis does not answer. */
+    queues: readonly { queue: string; waiting: number; active: number; delayed: number }[] | null;
+    redis_faults: readonly string[];
   };
   alerts: readonly { id: string; kind: string; at: string; about: string }[];
 }
@@ -82,7 +86,7 @@ ${webhooksCard(visit, overview)}
 ${moneyCard(visit, overview)}
 ${alertsCard(visit, overview)}
 </div>
-${machineryCard(overview)}`;
+${machineryCard(visit, overview)}`;
   return { title: `Overview, ${visit.mode}`, nav: 'overview', live: 'often', body };
 };
 
@@ -113,7 +117,7 @@ export function pageOf(visit: Visit, link: string): string {
   const path = url.pathname.replace('/admin', '');
   const places: Readonly<Record<string, string>> = {
     '/overview': '#machinery',
-    '/rails': '/machines/breaker/actors',
+    '/rails': '/machines/breaker/actors?state=open,halfOpen',
     '/ledger/audit': '/ledger#audit',
   };
   const query = url.searchParams.size > 0 ? `?${decodeURIComponent(String(url.searchParams))}` : '';
@@ -149,8 +153,18 @@ function railCard(visit: Visit, { rail }: Overview): Html {
       ],
       ['failed for', codes || '–'],
       ...(breakers.length > 0 ? [['breakers', breakers] as const] : []),
+      // The test rail calls back within the house.
+      ...(visit.mode === 'live'
+        ? [['last callback', lastCallback(visit, rail.last_callback_at)] as const]
+        : []),
     ]),
   );
+}
+
+function lastCallback(visit: Visit, at: string | null): Html {
+  return at
+    ? html`${ago(at, visit.nowMs)} ago`
+    : html`<span class="quiet">none yet: it is asked anyway</span>`;
 }
 
 function webhooksCard(visit: Visit, { webhooks }: Overview): Html {
@@ -194,11 +208,26 @@ function alertsCard(visit: Visit, { alerts }: Overview): Html {
   );
 }
 
-function machineryCard({ machinery }: Overview): Html {
-  const busy = machinery.queues.filter(({ waiting, active, delayed }) => waiting + active + delayed > 0);
+/** Where the tiles of the installation lead: what is wrong with it, in figures. */
+function machineryCard(visit: Visit, { machinery }: Overview): Html {
+  const { queues, redis_faults: faults, leases, processes } = machinery;
+  const busy = queues?.filter(({ waiting, active, delayed }) => waiting + active + delayed > 0) ?? [];
+  const sweeper = leases.find(({ name }) => name === 'sweeper');
+  const isSwept = sweeper !== undefined && Date.parse(sweeper.until) > visit.nowMs;
+  const redis = faults.map(
+    (kind) => html`<span class="pill bad">${tileWords[kind]?.[0] ?? label(kind)}</span> `,
+  );
   return card(
-    html`Machinery <span class="quiet">version ${machinery.version}, ${machinery.processes} ${machinery.processes === 1 ? 'process' : 'processes'}</span>`,
-    html`${table(
+    html`Machinery <span class="quiet">version ${machinery.version}, ${processes} ${processes === 1 ? 'process' : 'processes'}</span>`,
+    html`${facts([
+      ['Redis', redis.length > 0 ? redis : html`<span class="pill good">well</span>`],
+      [
+        'sweeps',
+        isSwept
+          ? html`<span class="pill good">every few seconds</span>`
+          : html`<span class="pill bad">nobody</span> ${sweeper ? html`for ${ago(sweeper.until, visit.nowMs)}` : 'ever did'}`,
+      ],
+    ])}${table(
       [
         { head: 'Queue', cell: ({ queue }) => html`<code>${queue}</code>` },
         { head: 'Waiting', kind: 'right', cell: ({ waiting }) => figures(waiting) },
@@ -206,7 +235,7 @@ function machineryCard({ machinery }: Overview): Html {
         { head: 'For later', kind: 'right', cell: ({ delayed }) => figures(delayed) },
       ],
       busy,
-      'All queues are empty.',
+      queues ? 'All queues are empty.' : 'The queues cannot be read while Redis is away.',
     )}<p><a href="/admin/queues">Look into the queues</a></p>`,
     { id: 'machinery' },
   );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { openBrowser, openWindow, type Window } from '../support/browser.ts';
+import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import {
   type Receiver,
   startReceiver,
@@ -10,16 +10,16 @@ import {
   until,
 } from '../support/service.ts';
 
-/** operators.md "Console", in a real browser. */
+/** operators.md "Console", in a real browser. The tiles of the overview are in overview.test.ts. */
 describe('the console in a browser', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let test: TestService;
   let merchant: TestMerchant;
   let receiver: Receiver;
-  let windows: Window[] = [];
-  /** A payment that nobody can tell the end of, and one that came too late. */
-  const ids = { review: '', late: '', endpoint: '', delivery: '', settlement: '' };
+  let windows: ConsoleWindows;
+  /** One of each kind, to be looked at; a test that changes one makes its own. */
+  const ids = { paid: '', late: '', endpoint: '', delivery: '', settlement: '' };
 
   before(async function () {
     browser = await openBrowser();
@@ -27,14 +27,11 @@ describe('the console in a browser', function () {
     test = await startTestService({}, { pushWindowMs: 3_000 });
     merchant = await test.merchant({ name: 'Duka <la> "Asha"' });
     receiver = await startReceiver();
+    windows = new ConsoleWindows(browser, test);
+    [ids.late] = await Promise.all([lateOne(), plant(test, receiver, ids)]);
   });
 
-  afterEach(async () => {
-    const faults = windows.flatMap((each) => each.faults);
-    await Promise.all(windows.map(({ context }) => context.close()));
-    windows = [];
-    expect(faults).to.deep.equal([]);
-  });
+  afterEach(async () => expect(await windows?.close()).to.deep.equal([]));
 
   after(async () => {
     await browser?.close();
@@ -42,63 +39,16 @@ describe('the console in a browser', function () {
     await receiver?.close();
   });
 
-  /** The admin's session; whoever comes with a token of their own signs in anew. */
-  let signedIn: BrowserContextOptions['storageState'];
-
-  const open = async (
-    path: string,
-    options: BrowserContextOptions & { token?: string } = {},
-  ): Promise<Page> => {
-    const { token, ...context } = options;
-    const storageState = token === undefined ? signedIn : undefined;
-    const window = await openWindow(browser!, test.adminUrl, { storageState, ...context });
-    windows.push(window);
-    const { page } = window;
-    await page.goto(`${test.adminUrl}${path}`);
-    if (storageState) return page;
-    expect(page.url()).to.include('/console/sign-in');
-    await page.fill('#token', token ?? test.operatorToken);
-    await page.click('text="Sign in"');
-    await page.waitForURL((url) => !url.pathname.includes('sign-in'));
-    if (token === undefined) signedIn = await window.context.storageState();
-    return page;
-  };
+  const lateOne = async () => (await test.latePayment()).id;
+  const open = (path: string, options: BrowserContextOptions & { token?: string } = {}) =>
+    windows.open(path, options);
   const actor = (id: string) => `/console/test/actors/${id}`;
   const heading = (page: Page) => page.locator('h1').first();
 
-  it('opens green, and each trouble that is planted has its tile, one click from the list behind it', async () => {
-    await until(async () => (await test.call('GET', '/admin/overview?mode=test')).json.is_green);
-    const page = await open('/console');
-    expect(await page.locator('.green').textContent()).to.equal('Nothing needs you.');
-    ids.review = (await merchant.create({ phone: '255700000021' })).json.id;
-    ids.late = (await test.latePayment()).id;
-    await until(async () => (await test.actor(ids.review)).state.startsWith('created.underReview'));
-    await plantTroubles(test, merchant, receiver, ids);
-    // The page that is open finds them by itself.
-    for (const kind of ['quarantined', 'settlement_held'])
-      await page.waitForSelector(`[data-kind="${kind}"]`);
-    const kinds = await page
-      .locator('.tile')
-      .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('data-kind')));
-    expect(kinds).to.include.members([
-      'under_review',
-      'late_payment',
-      'endpoint_failing',
-      'endpoint_disabled',
-      'delivery_exhausted',
-      'quarantined',
-      'settlement_held',
-    ]);
-    for (const kind of kinds) {
-      await page.locator(`.tile[data-kind="${kind}"]`).first().click();
-      await page.waitForSelector('main table');
-      expect(await page.locator('main tbody tr').count(), String(kind)).to.be.at.least(1);
-      await page.goBack();
-    }
-  });
-
   it('shows an actor’s chart with its state lit and the way there, and moves by itself', async () => {
-    const page = await open(actor(ids.review));
+    const { id } = (await merchant.create({ phone: '255700000021' })).json;
+    await until(async () => (await test.actor(id)).state.startsWith('created.underReview'));
+    const page = await open(actor(id));
     expect(await heading(page).textContent()).to.match(
       /^TZS 5,000 from 2557\*+0021 for Duka <la> "Asha": nobody can tell/,
     );
@@ -113,7 +63,7 @@ describe('the console in a browser', function () {
       failureCode: 'declined',
       reason: 'as the portal says',
     };
-    await test.call('POST', `/admin/actors/${ids.review}/events`, { body: told });
+    await test.call('POST', `/admin/actors/${id}/events`, { body: told });
     await page.waitForSelector('h1:has-text("failed: declined")');
     expect(await lit(page)).to.match(/^failed\./);
     expect(await page.locator('.steps').textContent())
@@ -139,18 +89,19 @@ describe('the console in a browser', function () {
   });
 
   it('slides back through history, with the chart as it was', async () => {
-    const page = await open(actor(ids.review));
+    const page = await open(actor(ids.paid));
     const slider = page.locator('[data-slider] input[type="range"]');
     await slider.fill('1');
     await page.waitForSelector('.past');
     expect(await lit(page)).to.equal('created.pushing.sending');
     expect(await page.locator('[data-slider] output').textContent()).to.match(/^1 \/ \d+$/);
     await page.click('text="Back to now"');
-    expect(await lit(page)).to.match(/^failed\./);
+    expect(await lit(page)).to.equal('succeeded.standing');
   });
 
   it('offers what the chart accepts, rehearses it, shows faults beside their field, and does it', async () => {
-    const page = await open(actor(ids.late));
+    const id = await lateOne();
+    const page = await open(actor(id));
     const titles = await page.locator('.act > summary').allTextContents();
     expect(titles).to.deep.equal([
       'Accept the late payment',
@@ -165,20 +116,20 @@ describe('the console in a browser', function () {
     await form.locator('textarea').fill('the merchant agreed');
     await form.locator('button:has-text("Try it first")').click();
     expect(await form.locator('.outlook').textContent()).to.include('succeeded.standing');
-    expect((await test.actor(ids.late)).state).to.equal('expired.latePaid.held');
+    expect((await test.actor(id)).state).to.equal('expired.latePaid.held');
     expect(await form.locator('textarea').inputValue()).to.equal('the merchant agreed');
     await form.locator('button:has-text("Accept")').click();
     await page.waitForSelector('.done');
-    expect((await test.actor(ids.late)).state).to.equal('succeeded.standing');
+    expect((await test.actor(id)).state).to.equal('succeeded.standing');
     expect(await lit(page)).to.equal('succeeded.standing');
   });
 
   it('works without JavaScript, by links and forms', async () => {
-    const page = await open(`${actor(ids.late)}?tab=ledger`, {
+    const page = await open(`${actor(ids.paid)}?tab=ledger`, {
       javaScriptEnabled: false,
       token: test.operatorToken,
     });
-    expect(await page.locator('main').textContent()).to.include('late.accepted');
+    expect(await page.locator('main').textContent()).to.include('collection.succeeded');
     await page.click('text="‹ back"');
     await page.waitForSelector('.past');
     await page.click('text="Back to now"');
@@ -188,9 +139,9 @@ describe('the console in a browser', function () {
     await page.fill('#new-merchant-reason', 'a contract');
     await page.click('#new-merchant button');
     expect(await heading(page).textContent()).to.equal('Without a script');
-    await page.fill('.search input', ids.late);
+    await page.fill('.search input', ids.paid);
     await page.press('.search input', 'Enter');
-    expect(page.url()).to.include(actor(ids.late));
+    expect(page.url()).to.include(actor(ids.paid));
   });
 
   it('tries an endpoint, shows the attempts and the bytes, and a new secret once', async () => {
@@ -286,34 +237,32 @@ async function lit(page: Page): Promise<string | null> {
   return page.locator('.chart .leaf.active').getAttribute('data-state');
 }
 
-/** What takes days to come about is put into the documents. */
-async function plantTroubles(
+/** What is looked at: what takes days to come about is put into the documents. */
+async function plant(
   test: TestService,
-  merchant: TestMerchant,
   receiver: Receiver,
-  ids: { endpoint: string; delivery: string; settlement: string },
+  ids: { paid: string; endpoint: string; delivery: string; settlement: string },
 ): Promise<void> {
   const { db } = test.service.wired;
   const put = (plural: string, id: string, set: object) =>
     db.collection<{ _id: string }>(plural).updateOne({ _id: id }, { $set: set });
-  const stand = (state: string, value: object | string, context: object = {}) => ({
-    state,
-    'snapshot.value': value,
-    ...Object.fromEntries(Object.entries(context).map(([name, each]) => [`snapshot.context.${name}`, each])),
-  });
   const at = Date.now();
-  const payee = await test.merchant({ name: 'Duka' });
-  ids.endpoint = (await test.endpoint(payee.id, `${receiver.url}/a`)).id;
-  const off = await test.endpoint(payee.id, `${receiver.url}/b`);
-  const paid = await payee.create();
-  await payee.final(paid.json.id);
-  const sent = async () => (await test.call('GET', `/admin/deliveries?endpoint=${off.id}`)).json.data[0];
+  // Of its own merchant: nothing that a test does is sent to its endpoint.
+  const merchant = await test.merchant({ name: 'Duka' });
+  ids.endpoint = (await test.endpoint(merchant.id, `${receiver.url}/a`)).id;
+  const paid = (await merchant.create()).json;
+  ids.paid = paid.id;
+  await merchant.final(paid.id);
+  const sent = async () =>
+    (await test.call('GET', `/admin/deliveries?endpoint=${ids.endpoint}`)).json.data[0];
   ids.delivery = (await until(async () =>
     (await sent())?.status === 'delivered' ? (await sent()).id : undefined,
   ))!;
-  await put('deliveries', ids.delivery, stand('failed', 'failed', { reason: 'timeout' }));
   await put('endpoints', ids.endpoint, {
-    ...stand('failing.warned', { failing: 'warned' }, { failingSince: at - 30 * 3_600_000, failures: 9 }),
+    state: 'failing.warned',
+    'snapshot.value': { failing: 'warned' },
+    'snapshot.context.failingSince': at - 30 * 3_600_000,
+    'snapshot.context.failures': 9,
     timers: [
       {
         id: 'xstate.after.disableDeadline.failing',
@@ -323,19 +272,11 @@ async function plantTroubles(
       },
     ],
   });
-  await put(
-    'endpoints',
-    off.id,
-    stand('disabled.automatic.resting', { disabled: { automatic: 'resting' } }, { disabledAt: at }),
-  );
-  const odd = await merchant.create({ phone: '255700000004' });
-  await merchant.final(odd.json.id);
-  await put('collections', odd.json.id, { quarantined: { at: new Date(at), why: 'planted' }, dueAt: null });
   const { json } = await test.call('POST', '/admin/settlements/run', {
     body: { reason: 'so that the day is there' },
   });
   if (json.made < 1) throw new Error('no settlement was made');
-  const days = (await test.call('GET', '/admin/settlements?mode=test&state=due')).json.data;
-  ids.settlement = days[0].id;
+  const days = await test.call('GET', `/admin/settlements?mode=test&merchant=${merchant.id}`);
+  ids.settlement = days.json.data[0].id;
   await test.call('POST', `/admin/settlements/${ids.settlement}/hold`, { body: { reason: 'a question' } });
 }

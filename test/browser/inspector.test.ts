@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { startBridge } from '../../src/inspector/bridge.ts';
-import { openBrowser, openWindow, type Window } from '../support/browser.ts';
+import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** `/console/inspector` and `/admin/queues` in a real browser: any complaint of it is a fault. */
@@ -10,37 +10,23 @@ describe('the inspector in a browser', function () {
   let browser: Browser | undefined;
   let kusanya: TestService;
   let merchant: TestMerchant;
-  let windows: Window[] = [];
+  let windows: ConsoleWindows;
 
   before(async function () {
     browser = await openBrowser();
     if (!browser) return this.skip();
     kusanya = await startTestService();
+    windows = new ConsoleWindows(browser, kusanya);
     merchant = await kusanya.merchant();
     await kusanya.endpoint(merchant.id, 'http://127.0.0.1:9999/hook');
   });
-  afterEach(async () => {
-    const faults = windows.flatMap((each) => each.faults);
-    await Promise.all(windows.map(({ context }) => context.close()));
-    windows = [];
-    expect(faults).deep.equal([]);
-  });
+  afterEach(async () => expect(await windows?.close()).deep.equal([]));
   after(async () => {
     await browser?.close();
     await kusanya?.stop();
   });
 
-  const open = async (path: string, options: BrowserContextOptions = {}): Promise<Page> => {
-    const window = await openWindow(browser!, kusanya.adminUrl, options);
-    windows.push(window);
-    const { page } = window;
-    await page.goto(`${kusanya.adminUrl}/console/sign-in`);
-    await page.fill('#token', kusanya.operatorToken);
-    await page.click('text="Sign in"');
-    await page.waitForURL((url) => !url.pathname.includes('sign-in'));
-    await page.goto(`${kusanya.adminUrl}${path}`);
-    return page;
-  };
+  const open: ConsoleWindows['open'] = (path, options) => windows.open(path, options);
   const live = (page: Page) => page.locator('#inspector-line', { hasText: /^live$/ }).waitFor();
   /** Waits until a state of the chart is lit whose path begins so, and no other. */
   const isLit = async (page: Page, path: string) => {

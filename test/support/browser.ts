@@ -61,3 +61,42 @@ export async function openWindow(
   });
   return { context, page: await context.newPage(), faults };
 }
+
+/** Windows on one service's console, signed in. */
+export class ConsoleWindows {
+  readonly #browser: Browser;
+  readonly #host: string;
+  readonly #token: string;
+  #windows: Window[] = [];
+  /** The first operator's session, for further windows; whoever comes with a token of their own signs in anew. */
+  #signedIn: BrowserContextOptions['storageState'];
+
+  constructor(browser: Browser, { adminUrl, operatorToken }: { adminUrl: string; operatorToken: string }) {
+    this.#browser = browser;
+    this.#host = adminUrl;
+    this.#token = operatorToken;
+  }
+
+  async open(path: string, options: BrowserContextOptions & { token?: string } = {}): Promise<Page> {
+    const { token, ...context } = options;
+    const storageState = token === undefined ? this.#signedIn : undefined;
+    const window = await openWindow(this.#browser, this.#host, { storageState, ...context });
+    this.#windows.push(window);
+    const { page } = window;
+    await page.goto(`${this.#host}${path}`);
+    if (!page.url().includes('/console/sign-in')) return page;
+    await page.fill('#token', token ?? this.#token);
+    await page.click('text="Sign in"');
+    await page.waitForURL((url) => !url.pathname.includes('sign-in'));
+    if (token === undefined) this.#signedIn = await window.context.storageState();
+    return page;
+  }
+
+  /** Closes all windows. Returns what the browser complained of since the last time. */
+  async close(): Promise<string[]> {
+    const faults = this.#windows.flatMap((each) => each.faults);
+    await Promise.all(this.#windows.map(({ context }) => context.close()));
+    this.#windows = [];
+    return faults;
+  }
+}

@@ -16,11 +16,42 @@ export interface OwnStores {
   close(): Promise<void>;
 }
 
+/** A Redis for one suite alone. */
+export interface OwnRedis {
+  redisUrl: string;
+  stop(): Promise<void>;
+  /** Starts it again with the same data and its first settings, on the same port. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
 export type StoreName = 'mongod' | 'redis';
+
+const folder = () => mkdtemp(join(tmpdir(), 'kusanya-embedded-'));
+
+export async function openRedis(): Promise<OwnRedis> {
+  const dataDir = await folder();
+  const start = () => startEmbedded({ dataDir, needMongo: false, needRedis: true, say: () => {} });
+  let running: Embedded | undefined = await start();
+  const own: OwnRedis = {
+    redisUrl: running.redisUrl!,
+    stop: async () => {
+      await running?.stop();
+      running = undefined;
+    },
+    start: async () => {
+      running ??= await start();
+    },
+    close: async () => {
+      await own.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+  return own;
+}
 
 /** `mongodDir`: where MongoDB's data goes; else into a folder of its own. */
 export async function openStores(mongodDir?: string): Promise<OwnStores> {
-  const folder = () => mkdtemp(join(tmpdir(), 'kusanya-embedded-'));
   const dirs = { mongod: mongodDir ?? (await folder()), redis: await folder() };
   const running: Partial<Record<StoreName, Embedded>> = {};
   const start = async (name: StoreName) => {
