@@ -121,13 +121,14 @@ describe('the documented patterns', () => {
   });
 
   it('cost no more than the length of the text', () => {
-    const from = performance.now();
+    // The processor's time: while the machine does something else none of it is spent.
+    const from = process.cpuUsage();
     for (const text of [' '.repeat(30_000), `0${' '.repeat(30_000)}`, `071234567${' '.repeat(30_000)}x`]) {
       expect(phone.test(text)).to.equal(false);
     }
     for (const text of [' '.repeat(30_000), `${'x'.repeat(30_000)}\n`, `${' x'.repeat(15_000)}\n`]) {
       expect(reference.test(text)).to.equal(false);
     }
-    expect(performance.now() - from).to.be.lessThan(500);
+    expect(process.cpuUsage(from).user / 1_000).to.be.lessThan(500);
   });
 });
