@@ -5,7 +5,7 @@ import { type Live, openLive } from '../support/live.ts';
 
 /** Live mode where the network answers a push at once and calls back later. */
 describe('live mode, asynchronous', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let live: Live;
 
   before(async () => {

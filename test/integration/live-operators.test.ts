@@ -4,7 +4,7 @@ import { until } from '../support/service.ts';
 
 /** What operators do about live payments, over HTTP, against the simulated network. */
 describe('operators in live mode', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let live: Live;
 
   before(async () => {
@@ -28,7 +28,7 @@ describe('operators in live mode', function () {
     until(async () => {
       await live.service.sweep();
       return (await stateOf(id)).startsWith(state);
-    }, 15_000);
+    }, 90_000);
   const balance = async () => (await live.service.call('GET', '/v1/balance', { token: live.liveKey })).json;
   const stored = (name: string) => live.service.service.wired.db.collection(name);
   const eventsOf = async (id: string) =>

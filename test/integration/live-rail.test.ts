@@ -6,7 +6,7 @@ const hourMs = 3_600_000;
 
 /** Live mode against the simulated network, over real HTTP. */
 describe('live mode', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let live: Live;
 
   before(async () => {
@@ -139,7 +139,7 @@ describe('live mode', function () {
       return (await live.service.actor(id)).state === state;
     };
     live.clock.advance(6 * 60_000);
-    expect(await until(isIn('expired.latePaid.held'), 15_000), 'held').to.equal(true);
+    expect(await until(isIn('expired.latePaid.held'), 90_000), 'held').to.equal(true);
     expect((await live.service.call('GET', '/admin/reviews')).json.data[0].id).to.equal(id);
     const balance = () => live.service.call('GET', '/v1/balance', { token: live.liveKey });
     const held = (await balance()).json.reserved;
@@ -156,7 +156,7 @@ describe('live mode', function () {
     live.clock.advance(10_000);
     await callBack(id.slice(4), 'INS-0');
     live.clock.advance(10_000);
-    expect(await until(isIn('expired.latePaid.returned'), 15_000), 'returned').to.equal(true);
+    expect(await until(isIn('expired.latePaid.returned'), 90_000), 'returned').to.equal(true);
     expect((await balance()).json.reserved).to.equal(0);
   });
 
@@ -168,7 +168,7 @@ describe('live mode', function () {
       if (answer.status === 202) ids.push(answer.json.id);
       await new Promise((resolve) => setTimeout(resolve, 150));
       return answer.status === 503 && answer;
-    }, 20_000);
+    }, 90_000);
     expect((refused as { json?: { error: { code: string } } }).json?.error.code).to.equal(
       'channel_unavailable',
     );
@@ -187,7 +187,7 @@ describe('live mode', function () {
         await live.service.sweep();
         live.clock.advance(2_000);
         return (await breaker()) === 'closed';
-      }, 30_000),
+      }, 90_000),
     ).to.equal(true);
     for (const id of ids) {
       const failed = await live.final(id);
@@ -234,14 +234,14 @@ describe('live mode', function () {
       body: JSON.stringify({ amount: 5000, phone: '255740000022', reference: 'doomed' }),
     });
     const { id } = (await answer.json()) as { id: string };
-    expect(await until(async () => live.debits(id) === 1, 15_000), 'debited').to.equal(true);
+    expect(await until(async () => live.debits(id) === 1, 90_000), 'debited').to.equal(true);
     await doomed.kill('SIGKILL');
     live.clock.advance(200_000);
     await live.restart();
     const succeeded = await until(async () => {
       await live.service.sweep();
       return (await live.read(id)).status === 'succeeded';
-    }, 20_000);
+    }, 90_000);
     expect(succeeded, JSON.stringify(await live.service.actor(id))).to.equal(true);
     expect(live.debits(id)).to.equal(1);
     expect(live.simulator.counts.push - pushes, 'pushes').to.equal(1);
