@@ -29,7 +29,7 @@ import {
 const dayMs = 86_400_000;
 
 describe('auditor’s rounds on MongoDB', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   describe('overdue buckets', () => {
     /** Of the latest world: a run that begins before midnight in Dar es Salaam may end after it. */

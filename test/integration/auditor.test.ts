@@ -316,7 +316,7 @@ async function alertsOnce(world: World, finds: string[]): Promise<void> {
 }
 
 describe('auditor on MongoDB', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('finds nothing in right books of every kind, wholly or recently', async () => {
     const world = await openWorld();

@@ -12,7 +12,7 @@ import { Run } from '../support/run.ts';
  * die and with commits nobody hears of.
  */
 describe('charts in the corridor', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
 
   for (const model of models) {
     describe(model.name, () => {

@@ -26,7 +26,7 @@ async function refusal(promise: Promise<unknown>): Promise<{ code?: number }> {
 describe('journal on MongoDB', () => {
   let books: Books;
   before(async function () {
-    this.timeout(120_000);
+    this.timeout(600_000);
     books = await openBooks('journal');
   });
   after(async () => {

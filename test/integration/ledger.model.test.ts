@@ -157,7 +157,7 @@ class Run {
 }
 
 describe('ledger against a model', function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
   let books: Books;
   before(async () => {
     books = await openBooks('model');

@@ -34,7 +34,7 @@ describe('ledger on MongoDB', () => {
   let merchants = 0;
   const newMerchant = () => `mer_${++merchants}`;
   before(async function () {
-    this.timeout(120_000);
+    this.timeout(600_000);
     books = await openBooks('ledger');
   });
   after(async () => {
@@ -172,7 +172,7 @@ describe('ledger on MongoDB', () => {
     });
 
     it('never lets money vanish from a balance that is read meanwhile', async function () {
-      this.timeout(60_000);
+      this.timeout(300_000);
       const merchantId = newMerchant();
       const dates = ['2026-11-22', '2026-11-23', '2026-11-24', '2026-11-25', '2026-11-26'];
       const stripes = [0, 1, 2, 3, 4, 5, 6, 7];

@@ -40,7 +40,7 @@ async function payments(till: Till, processes: Wired[]): Promise<Merchant[]> {
 }
 
 describe('settlement on MongoDB', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let till: Till;
   let clock: MovableClock;
 

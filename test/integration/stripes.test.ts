@@ -6,7 +6,7 @@ import { type Books, openBooks, payment, tomorrow } from '../support/books.ts';
 
 /** money.md "Balances": the stripe of a credit is the slot of the process that commits it. */
 describe('successes of several processes for one merchant', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let books: Books;
   before(async () => {
     books = await openBooks('stripes');

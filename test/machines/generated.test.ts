@@ -7,7 +7,7 @@ import { type Path, type Survey, survey, titleOf } from '../support/paths.ts';
 
 /** Every step of every chart, generated from the charts themselves (charts.md, "Testing them"). */
 describe('generated paths', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   for (const model of models) {
     describe(model.name, () => {
       const surveyed = survey(model);

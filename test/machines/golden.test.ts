@@ -30,7 +30,7 @@ const isUpdating = process.env.UPDATE === '1';
 
 for (const model of models) {
   describe(`golden documents: ${model.name}`, function () {
-    this.timeout(60_000);
+    this.timeout(300_000);
     const surveyed = survey(model);
     const version = String(model.machine.version);
     const present = goldenOf(surveyed);

@@ -22,7 +22,7 @@ interface Rectangle {
 }
 
 describe('the charts', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('in docs/charts are those of the machines as they are (npm run charts)', () => {
     const drawn = drawingsOf(machines);
@@ -123,7 +123,7 @@ describe('the charts', function () {
 });
 
 describe('the layout of a chart', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const placed = machines.map((machine) => layOut(readChart(machine)));
 
   it('fits a page', () => {
