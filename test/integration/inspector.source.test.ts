@@ -44,7 +44,7 @@ describe('what the inspector reads', () => {
     const found = await corridor.db
       .collection('system.profile')
       .find({ 'command.find': 'nests' })
-      .sort({ ts: -1 })
+      .sort({ $natural: -1 })
       .limit(1)
       .toArray();
     const { docsExamined, keysExamined, planSummary } = found[0]!;
