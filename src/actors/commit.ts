@@ -1,25 +1,23 @@
-import {
-  type AnyBulkWriteOperation,
-  type ClientSession,
-  type Db,
-  Long,
-  type MongoClient,
-  MongoError,
-} from 'mongodb';
+import { type ClientSession, type Db, type MongoClient, MongoError } from 'mongodb';
 import { stopwatch } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import { type Doc, durable, type Write } from '../mongo.ts';
+import { type Plan, planOf } from './bulk.ts';
 
 /**
- * Group commit. Steps that become ready while the last batch is on its way are written together, as one
+ * Group commit. Steps that become ready while earlier batches are on their way are written together, as one
  * MongoDB transaction of bulk writes, so the cost of a step falls as load rises. Callers only see
  * `await commit(writes)`: theirs was written whole, or it was not and they learn by what.
+ *
+ * Two batches may be on their way at once: while the journal is awaited for one, the next is made. Those that add
+ * to counters go one by one, since two transactions on one counter abort each other.
  */
 export type CommitOutcome = { ok: true } | { ok: false; write: Write };
 
 interface Member {
   writes: Write[];
+  counts: boolean;
   settle(outcome: CommitOutcome): void;
   fail(error: unknown): void;
 }
@@ -70,6 +68,8 @@ const duplicateKey = 11_000;
 const writeConflict = 112;
 /** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
 const conflictRounds = 5;
+/** Batches on their way at once. */
+const lanesMax = 2;
 
 export class Committer {
   readonly #client: MongoClient;
@@ -79,7 +79,8 @@ export class Committer {
   readonly #patienceMs: number;
   readonly #observe: CommitterOptions['observe'];
   #waiting: Member[] = [];
-  #running: Promise<void> | undefined;
+  readonly #lanes = new Set<Promise<void>>();
+  #isCounting = false;
   readonly #aside = new Set<Promise<unknown>>();
   /** Batches and members so far, for the metrics. */
   readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0, asides: 0 };
@@ -100,25 +101,52 @@ export class Committer {
    */
   commit(writes: Write[]): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ writes, settle: resolve, fail: reject });
-      this.#running ??= this.#run();
+      const counts = writes.some(({ op }) => op === 'increment');
+      const member = { writes, counts, settle: resolve, fail: reject };
+      this.#waiting.push(member);
+      if (this.#mayGo(member)) this.#open();
     });
   }
 
   /** Resolves when everything handed in so far has been answered. */
   async drain(): Promise<void> {
-    while (this.#running || this.#aside.size > 0) await Promise.all([this.#running, ...this.#aside]);
+    while (this.#lanes.size + this.#aside.size > 0) await Promise.all([...this.#lanes, ...this.#aside]);
+  }
+
+  #open(): void {
+    if (this.#lanes.size >= lanesMax) return;
+    const lane = this.#run().finally(() => {
+      this.#lanes.delete(lane);
+      // Whoever came after its last look found it still there.
+      if (this.#waiting.some((member) => this.#mayGo(member))) this.#open();
+    });
+    this.#lanes.add(lane);
+  }
+
+  #mayGo({ counts }: Member): boolean {
+    return !(counts && this.#isCounting);
   }
 
   async #run(): Promise<void> {
     // Whatever else became ready in this turn of the event loop joins the batch.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#largestBatch);
+    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+      const isCounting = batch.some(({ counts }) => counts);
+      if (isCounting) this.#isCounting = true;
       await this.#settle(batch);
+      if (isCounting) this.#isCounting = false;
     }
-    this.#running = undefined;
-    if (this.#waiting.length > 0) this.#running = this.#run();
+  }
+
+  /** The next batch: the first that wait; while one that counts is on its way, the first that do not. */
+  #take(): Member[] {
+    const batch: Member[] = [];
+    this.#waiting = this.#waiting.filter((member) => {
+      if (batch.length === this.#largestBatch || !this.#mayGo(member)) return true;
+      batch.push(member);
+      return false;
+    });
+    return batch;
   }
 
   /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
@@ -290,82 +318,6 @@ function isStep(write: Write): write is Extract<Write, { op: 'update' }> {
 
 function isBehind(write: Write, found: ReadonlyMap<string, number>): boolean {
   return isStep(write) && (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
-}
-
-/** One bulk write of a batch. */
-interface Plan {
-  into: string;
-  operations: AnyBulkWriteOperation<Doc>[];
-  writes: Write[];
-  /** Plain updates, each of which must match. */
-  mustMatch: number;
-}
-
-/**
- * The batch as bulk writes in a fixed order, so that two processes never wait for each other crosswise:
- * inserts and guarded updates per MongoDB collection, and the counters last since they are the hottest.
- */
-function planOf(batch: Member[]): Plan[] {
-  const plain = new Map<string, Plan>();
-  const counters = new Map<string, Map<string, Extract<Write, { op: 'increment' }>>>();
-  for (const { writes } of batch) {
-    for (const write of writes) {
-      if (write.op === 'increment') {
-        merge(counters, write);
-        continue;
-      }
-      // A member that stands alone has each write on its own, so that a refusal names the write.
-      const place = batch.length > 1 ? write.into : `${write.into}#${plain.size}`;
-      let part = plain.get(place);
-      if (!part) {
-        part = { into: write.into, operations: [], writes: [], mustMatch: 0 };
-        plain.set(place, part);
-      }
-      part.writes.push(write);
-      if (write.op === 'insert') part.operations.push({ insertOne: { document: write.doc } });
-      else {
-        part.operations.push({ updateOne: { filter: write.filter, update: write.update } });
-        part.mustMatch += 1;
-      }
-    }
-  }
-  const plans = [...plain.values()];
-  for (const [into, byId] of counters) {
-    const writes = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-    plans.push({
-      into,
-      writes,
-      mustMatch: 0,
-      operations: writes.map((write) => ({
-        updateOne: {
-          filter: { _id: write.id },
-          update: { $inc: write.amounts, $setOnInsert: write.onInsert },
-          upsert: true,
-        },
-      })),
-    });
-  }
-  return plans;
-}
-
-/** Increments of one document within a batch become one. */
-function merge(
-  counters: Map<string, Map<string, Extract<Write, { op: 'increment' }>>>,
-  write: Extract<Write, { op: 'increment' }>,
-): void {
-  let byId = counters.get(write.into);
-  if (!byId) {
-    byId = new Map();
-    counters.set(write.into, byId);
-  }
-  const known = byId.get(write.id);
-  if (!known) {
-    byId.set(write.id, { ...write, amounts: { ...write.amounts } });
-    return;
-  }
-  for (const [path, amount] of Object.entries(write.amounts)) {
-    known.amounts[path] = (known.amounts[path] ?? Long.ZERO).add(amount);
-  }
 }
 
 function hasLabel(error: unknown, label: string): boolean {
