@@ -326,9 +326,10 @@ export class Merchants {
   #ask(secret: string): Promise<Known | undefined> {
     const asked = this.#asking.get(secret);
     if (asked) return asked;
+    const askedMs = this.#elapsed();
     const asking = this.#lookUp(secret)
       .then((known) => {
-        this.#remember(secret, known);
+        this.#remember(secret, known, askedMs);
         return known;
       })
       .finally(() => this.#asking.delete(secret));
@@ -351,7 +352,7 @@ export class Merchants {
   }
 
   /** Refused keys have a cache of their own, so that a flood of them pushes no merchant's key out. */
-  #remember(secret: string, known: Known | undefined): void {
+  #remember(secret: string, known: Known | undefined, askedMs: number): void {
     const [into, other] = known ? [this.#opening, this.#refused] : [this.#refused, this.#opening];
     other.delete(secret);
     into.delete(secret);
@@ -359,7 +360,8 @@ export class Merchants {
       if (into.size < cachedMax) break;
       into.delete(oldest);
     }
-    into.set(secret, { untilMs: this.#elapsed() + this.#cacheMs, known });
+    // From when it was asked: an answer that was long on its way is old already.
+    into.set(secret, { untilMs: askedMs + this.#cacheMs, known });
   }
 
   /** Writes `lastUsedAt` at most once a minute and never makes a request wait or fail. */

@@ -102,6 +102,24 @@ describe('merchants', () => {
     expect(limits.keyCacheMs).to.be.lessThan(5_000);
   });
 
+  it('an answer that was long on its way is old when it comes', async () => {
+    const { key, secret } = await open();
+    const slow = {
+      collection: (name: string) => ({
+        findOne: async (filter: object) => {
+          const found = await db.collection(name).findOne(filter);
+          await wait(2 * cacheMs);
+          return found;
+        },
+        updateOne: async () => undefined,
+      }),
+    } as unknown as Db;
+    const merchants = new Merchants({ db: slow, clock, log, keyHashSecret: hashSecret, cacheMs });
+    expect(await merchants.authenticate(secret)).to.be.an('object');
+    await commit(revokeKey(key, 'juma', clock.now()).writes);
+    expect(await merchants.authenticate(secret)).to.equal(undefined);
+  });
+
   it('revoking twice meets nothing the second time', async () => {
     const { key } = await open();
     await commit(revokeKey(key, 'juma', clock.now()).writes);
