@@ -85,16 +85,10 @@ function show(name: string, results: LoadResult[]): { perSecond: number; p99Ms: 
   return { perSecond, p99Ms };
 }
 
-/** What one request took of each process, warm-up included: `api 0.50 ms, mongod 0.60 ms, …`. */
-function costOf(
-  before: Record<string, number>,
-  after: Record<string, number>,
-  { requests, warmupRequests, cpuMs }: LoadResult,
-): string {
-  const all = requests + warmupRequests;
-  const spent = Object.entries(after).map(([name, ms]) => [name, ms - before[name]!] as const);
-  return [...spent, ['generator', cpuMs] as const]
-    .map(([name, ms]) => `${name} ${(ms / all).toFixed(2)} ms`)
+/** What each of `count` took of each process: `api 0.50 ms, mongod 0.60 ms, …`. */
+function costOf(before: Record<string, number>, after: Record<string, number>, count: number): string {
+  return Object.entries(after)
+    .map(([name, ms]) => `${name} ${((ms - (before[name] ?? 0)) / count).toFixed(2)} ms`)
     .join(', ');
 }
 
@@ -111,7 +105,8 @@ async function creates(stage: Stage): Promise<void> {
       const before = stage.cpuMs('api', child);
       const result = await stage.load(createPlan(hello, `${name}${round}-`));
       results[name as 'ours' | 'theirs'].push(result);
-      costs[name] = costOf(before, stage.cpuMs('api', child), result);
+      const after = { ...stage.cpuMs('api', child), generator: result.cpuMs };
+      costs[name] = costOf(before, after, result.requests + result.warmupRequests);
     }
     if (restate)
       results.restate.push(await stage.load(createPlan({ port: restate.port, key: 'none' }, `r${round}-`)));
@@ -214,12 +209,14 @@ async function deliveries(stage: Stage): Promise<void> {
       BENCH_NO_MERCHANT: '1',
     });
     const readyAt = performance.now();
+    const before = stage.cpuMs('worker', worker.child);
     let done = 0;
     while (done < total && performance.now() - startedAt < 180_000) {
       await new Promise((resolve) => setTimeout(resolve, 50));
       done = await ended(stage, database, 'deliveries', { state: 'delivered' });
     }
     const our = Math.round(done / ((performance.now() - readyAt) / 1000));
+    const cost = costOf(before, stage.cpuMs('worker', worker.child), done);
     await stage.end(worker.child);
     const rates: Record<string, number> = {};
     for (const reuse of ['yes', 'no']) {
@@ -235,6 +232,7 @@ async function deliveries(stage: Stage): Promise<void> {
     print(
       `  ${scheme.padEnd(6)} Kusanya ${our}/s   plain worker ${rates.yes}/s (without reuse ${rates.no}/s)   ratio ${(our / rates.yes!).toFixed(2)}×`,
     );
+    print(`    processor time of each of ours: ${cost}`);
   }
   await stage.end(receiver);
 }
