@@ -17,27 +17,31 @@ export interface Planted {
 
 const minuteMs = 60_000;
 
-/** Collections, one a minute up to now: few are live, few are anything but succeeded, and some codes are rare. */
+/**
+ * Collections, one a minute up to now: few are live, few are anything but succeeded, and some codes are rare. What is
+ * rare is as many, however many there are: a phone has 4, a dozen are late.
+ */
 export async function plantCollections(
   db: Db,
   count: number,
   merchants: readonly string[],
 ): Promise<Planted[]> {
   const startMs = Date.now() - count * minuteMs;
+  const every = (share: number) => Math.floor(count / share);
   const planted = Array.from({ length: count }, (_, n): Planted => {
     const at = startMs + n * minuteMs;
     const state = stateOf(n);
     return {
       _id: newId('col', at),
       mode: n % 199 === 0 ? 'live' : 'test',
-      merchantId: merchants[n % 997 === 0 ? 0 : 1 + (n % (merchants.length - 1))]!,
+      merchantId: merchants[n % every(20) === 0 ? 0 : 1 + (n % (merchants.length - 1))]!,
       state,
       at,
       failureCode: state.startsWith('failed') ? (n % 60 === 7 ? 'payer_blocked' : 'declined') : undefined,
-      msisdn: `2557${String(n % 5_000).padStart(8, '0')}`,
+      msisdn: `2557${String(n % every(4)).padStart(8, '0')}`,
       reference: `order-${n % 700}`,
-      isQuarantined: n % 1_999 === 5,
-      isOverdue: n % 1_499 === 3,
+      isQuarantined: n % every(10) === 5,
+      isOverdue: n % every(13) === 3,
     };
   });
   await insertAll(db, 'collections', planted, collectionOf);
@@ -93,7 +97,7 @@ export async function plantDeliveries(
     return {
       ...{ _id: newId('dlv', at), mode: n % 199 === 0 ? 'live' : 'test', merchantId: 'mer_0', state, at },
       msisdn: endpoints[n % endpoints.length]!,
-      reference: `evt_${String(n % 9_000).padStart(26, '0')}`,
+      reference: `evt_${String(n % Math.floor(count * 0.45)).padStart(26, '0')}`,
       ...{ isQuarantined: false, isOverdue: false },
     };
   });
