@@ -35,7 +35,7 @@ export async function act(
   if (!route) throw resourceNotFound();
   const fields = fieldsFrom(route.endpoint, form);
   try {
-    if (typeof fields.reason !== 'string') {
+    if (typeof fields.reason !== 'string' || fields.reason.trim() === '') {
       const message = 'Say why; it is kept in the audit.';
       const faults = [{ param: 'reason', code: 'parameter_missing', message } as const];
       throw new AppError('parameter_missing', { message, param: 'reason', errors: faults });

@@ -6,7 +6,7 @@ import { card, facts } from './layout.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
-import { ago, eventWords, left, pill, shortId, spaced } from './words.ts';
+import { ago, left, pill, shortId, spaced, timerWords } from './words.ts';
 
 /**
  * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
@@ -57,7 +57,7 @@ ${quarantined ? html`<p class="fault" role="alert">Set aside since ${ago(quarant
 function nowCard(visit: Visit, actor: Actor): Html {
   const timers = actor.timers.map(
     ({ event, due_at: due }) =>
-      html`<li><span>${spaced(eventWords(event).replace(/^timer /, ''))}</span><b>${left(due, visit.nowMs)}</b></li>`,
+      html`<li><span>${timerWords(event) ?? event}</span><b>${left(due, visit.nowMs)}</b></li>`,
   );
   const calls = actor.calls.map(
     ({ type, started_at: started }) =>

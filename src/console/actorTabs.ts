@@ -3,7 +3,7 @@ import { choices, facts, table } from './layout.ts';
 import { address, type List, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
 import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
-import { ago, label, moment, money, pill, shortId, span } from './words.ts';
+import { ago, label, moment, money, pill, reasonWords, shortId, span } from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
@@ -173,7 +173,7 @@ export function deliveriesTable(visit: Visit, list: List<Delivery>): Html {
           html`<a href="${address(visit, `/actors/${endpoint_id}`)}">${shortId(endpoint_id)}</a>`,
       },
       { head: 'Attempts', kind: 'right', cell: ({ attempts }) => attempts },
-      { head: 'Last reason', cell: ({ last_reason }) => (last_reason ? label(last_reason) : '–') },
+      { head: 'Last reason', cell: ({ last_reason }) => (last_reason ? reasonWords(last_reason) : '–') },
       { head: 'Next attempt', cell: ({ next_attempt_at }) => moment(next_attempt_at) },
       { head: 'Age', kind: 'right', cell: ({ created_at }) => ago(created_at, visit.nowMs) },
     ],
@@ -192,7 +192,7 @@ async function attemptsTab(visit: Visit, { id }: Actor): Promise<Html> {
       {
         head: 'Answer',
         cell: ({ ok, status, reason }) =>
-          html`<span class="pill ${ok ? 'good' : 'bad'}">${status ?? 'none'}</span> ${reason && !ok ? label(reason) : ''}`,
+          html`<span class="pill ${ok ? 'good' : 'bad'}">${status ?? 'none'}</span> ${reason && !ok ? reasonWords(reason) : ''}`,
       },
       {
         head: 'What came back',

@@ -3,6 +3,7 @@ import { choices, pager, table } from './layout.ts';
 import { pageOf } from './overviewPage.ts';
 import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
 import { narrowed } from './webhookPages.ts';
+import { merchantLinks } from './whose.ts';
 import { ago, label, left, money, pill, shortId } from './words.ts';
 
 /** Collections in a list, and the box that finds anything. */
@@ -42,6 +43,7 @@ const ages: readonly (readonly [string, string])[] = [
 
 export const showCollections: Show = async (visit) => {
   const list = await listOf<Row>(visit, '/admin/collections');
+  const merchant = await merchantLinks(visit, list.data);
   const rows = table<Row>(
     [
       {
@@ -52,11 +54,7 @@ export const showCollections: Show = async (visit) => {
       { head: 'Amount', kind: 'right', cell: ({ amount }) => money(amount) },
       { head: 'From', cell: ({ phone }) => phone },
       { head: 'Reference', kind: 'wide', cell: ({ reference }) => reference },
-      {
-        head: 'Merchant',
-        cell: ({ merchant_id: id }) =>
-          html`<a href="${address(visit, `/merchants/${id}`)}">${shortId(id)}</a>`,
-      },
+      { head: 'Merchant', kind: 'name', cell: ({ merchant_id: id }) => merchant(id) },
       { head: 'Next timer', cell: ({ due_at }) => (due_at ? left(due_at, visit.nowMs) : '–') },
       { head: 'Age', kind: 'right', cell: ({ created_at }) => ago(created_at, visit.nowMs) },
     ],

@@ -174,10 +174,12 @@ function faultLine(id: string, fault: Fault | undefined): Part {
 
 /** What a rehearsal said: where it would lead, or how many it would touch. */
 function outlookOf(outlook: Record<string, unknown>): Html {
-  const rows = Object.entries(outlook).filter(([name]) => !['object', 'dry_run', 'accepted'].includes(name));
+  const unsaid = ['object', 'dry_run', 'accepted', 'replayed'];
+  const rows = Object.entries(outlook).filter(([name]) => !unsaid.includes(name));
+  const names: Readonly<Record<string, string>> = { total: 'deliveries sent again' };
   return html`<div class="outlook" role="status"><strong>Nothing was done. It would be:</strong><dl>${rows.map(
     ([name, value]) =>
-      html`<div><dt>${label(name)}</dt><dd>${Array.isArray(value) ? value.join(', ') || '–' : String(value)}</dd></div>`,
+      html`<div><dt>${names[name] ?? label(name)}</dt><dd>${Array.isArray(value) ? value.join(', ') || '–' : String(value)}</dd></div>`,
   )}</dl></div>`;
 }
 

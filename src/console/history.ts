@@ -3,7 +3,7 @@ import { type Html, html, trusted } from './html.ts';
 import { choices } from './layout.ts';
 import type { List, Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';
-import { eventWords, moment, pill, span, stateWords } from './words.ts';
+import { eventWords, moment, pill, reasonWords, span, stateWords } from './words.ts';
 
 /** An actor's chart and the steps that led where it stands, now or as it was after any of them. */
 export interface Walk {
@@ -113,7 +113,9 @@ function reasonOf({ event }: Step): string | undefined {
   const said = [event.reason, event.code, event.outcome, event.status].find(
     (each) => typeof each === 'string' || typeof each === 'number',
   );
-  return said === undefined ? undefined : String(said);
+  if (said === undefined) return undefined;
+  // What a person wrote is shown as it is.
+  return event.type.startsWith('operator.') ? String(said) : reasonWords(String(said));
 }
 
 function causeWords({ kind, id }: Step['cause']): string {

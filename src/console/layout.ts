@@ -96,8 +96,8 @@ ${body}
 interface Column<Row> {
   head: string;
   cell: (row: Row) => Part;
-  /** `right` for figures. */
-  kind?: 'right' | 'wide';
+  /** `right` for figures; `wide` for what needs a line; `name` for what people called something, however long. */
+  kind?: 'right' | 'wide' | 'name';
 }
 
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {

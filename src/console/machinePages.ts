@@ -3,6 +3,7 @@ import { type Html, html, trusted } from './html.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
 import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
 import { narrowed } from './webhookPages.ts';
+import { merchantLinks } from './whose.ts';
 import { ago, figures, left, pill, shortId, spaced, stateWords, toneOf } from './words.ts';
 
 /** The machines: what is drawn is what runs, with how many stand where. */
@@ -80,6 +81,7 @@ interface Row {
 export const showActors: Show = async (visit) => {
   const id = visit.params.machine!;
   const list = await listOf<Row>(visit, `/admin/machines/${encodeURIComponent(id)}/actors`);
+  const merchant = await merchantLinks(visit, list.data);
   const rows = table<Row>(
     [
       {
@@ -96,13 +98,7 @@ export const showActors: Show = async (visit) => {
       { head: 'For', cell: ({ updated_at }) => ago(updated_at, visit.nowMs) },
       { head: 'Due in', cell: ({ due_at }) => (due_at ? left(due_at, visit.nowMs) : '–') },
       { head: 'Steps', kind: 'right', cell: ({ seq }) => seq },
-      {
-        head: 'Merchant',
-        cell: ({ merchant_id }) =>
-          merchant_id.startsWith('mer_')
-            ? html`<a href="${address(visit, `/merchants/${merchant_id}`)}">${shortId(merchant_id)}</a>`
-            : '–',
-      },
+      { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
     ],
     list.data,
     'No actor like this.',

@@ -72,7 +72,7 @@ export const showMerchant: Show = async (visit) => {
 <h1>${merchant.name}</h1><p class="meta">${stateOf(merchant.suspended)} <span class="quiet">${mode} mode</span></p></header>
 <div class="split"><div class="main">
 ${card(`Keys, ${mode}`, keysTable(visit, ofMode(keys)))}
-${card(`Endpoints, ${mode}`, endpointsTable(visit, ofMode(endpoints)))}
+${card(`Endpoints, ${mode}`, await endpointsTable(visit, ofMode(endpoints)))}
 ${card('To hand over', onboarding(visit, '<the key>'))}
 </div><aside class="side">
 ${card('What it has', merchantFacts(visit, merchant))}

@@ -5,7 +5,8 @@ import { card, choices, facts, pager, table } from './layout.ts';
 import { address, type List, listOf, type Show, type Visit } from './page.ts';
 import type { Entry, FeePlan } from './shapes.ts';
 import { narrowed } from './webhookPages.ts';
-import { ago, feeWords, figures, label, moment, money, pill, shortId } from './words.ts';
+import { merchantLinks } from './whose.ts';
+import { ago, feeWords, figures, label, moment, money, pill } from './words.ts';
 
 /** Settlements and the books. */
 interface SettlementRow {
@@ -23,6 +24,7 @@ interface SettlementRow {
 
 export const showSettlements: Show = async (visit) => {
   const list = await listOf<SettlementRow>(visit, '/admin/settlements');
+  const merchant = await merchantLinks(visit, list.data);
   const rows = table<SettlementRow>(
     [
       {
@@ -31,11 +33,7 @@ export const showSettlements: Show = async (visit) => {
           html`<a href="${address(visit, `/actors/${id}`)}">${settlement_date}</a>`,
       },
       { head: 'State', cell: ({ state }) => pill(state) },
-      {
-        head: 'Merchant',
-        cell: ({ merchant_id }) =>
-          html`<a href="${address(visit, `/merchants/${merchant_id}`)}">${shortId(merchant_id)}</a>`,
-      },
+      { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
       { head: 'Settled', kind: 'right', cell: ({ amount }) => money(amount) },
       { head: 'Still pending', kind: 'right', cell: ({ pending }) => money(pending) },
       { head: 'Parts', kind: 'right', cell: ({ parts }) => parts },

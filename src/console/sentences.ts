@@ -1,7 +1,7 @@
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant, WebhookEndpoint } from './shapes.ts';
-import { ago, label, left, money, stateWords } from './words.ts';
+import { ago, left, money, reasonWords, stateWords } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
 export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
@@ -31,17 +31,18 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const what = html`${money(Number(data.amountTzs))} from ${String(data.phone ?? 'a customer')} for ${name}`;
     const end = collectionEnds(actor)(state);
     if (end) return html`${what} ${end}.`;
-    return html`${what}: ${untilDue(visit, actor, collectionWaits[state] ?? stateWords(state))}.`;
+    const waits = collectionWaits[state] ?? (() => stateWords(state));
+    return html`${what}: ${waits(untilDue(visit, actor))}.`;
   },
   delivery: async ({ visit, actor }) => {
     const { url } = await visit.read<WebhookEndpoint>(`/admin/endpoints/${actor.data.endpointId}`);
     const tries = Number(actor.context.tries);
     const ends: Readonly<Record<string, Part>> = {
       pending: 'is being sent',
-      waiting: untilDue(visit, actor, `failed (${label(String(actor.context.reason))}) and comes again`),
+      waiting: html`failed (${reasonWords(String(actor.context.reason))}) and comes again in ${untilDue(visit, actor)}`,
       held: 'is held, since its endpoint is disabled',
       delivered: `arrived with attempt ${tries}`,
-      failed: `was given up (${label(String(actor.context.reason ?? 'no reason'))})`,
+      failed: `was given up (${reasonWords(String(actor.context.reason ?? 'no reason'))})`,
       canceled: 'was dropped, since its endpoint was deleted',
     };
     const attempts = tries > 1 ? `, ${tries} attempts` : '';
@@ -89,13 +90,16 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
   },
 };
 
-const collectionWaits: Readonly<Record<string, string>> = {
-  'created.pushing.sending': 'the prompt is on its way to the phone',
-  'created.pushing.backingOff': 'the network was not reached and is tried again',
-  'created.awaitingApproval': 'waiting for the PIN',
-  'created.confirming.polling': 'the network is being asked what became of it',
-  'created.underReview.polling': 'nobody can tell whether it was paid: a person has to decide',
-  'created.underReview.resting': 'nobody can tell whether it was paid: a person has to decide',
+/** By state; what they are given is the time until the next timer. */
+const collectionWaits: Readonly<Record<string, (left: Part) => Part>> = {
+  'created.pushing.sending': () => 'the prompt is on its way to the phone',
+  'created.pushing.backingOff': (left) => html`the network was not reached and is tried again in ${left}`,
+  'created.awaitingApproval': (left) => html`waiting for the PIN, ${left} left`,
+  'created.confirming.polling': (left) =>
+    html`the network is being asked what became of it, again in ${left}`,
+  'created.underReview.polling': (left) =>
+    html`nobody can tell whether it was paid: a person has to decide. The network is asked again in ${left}`,
+  'created.underReview.resting': () => 'nobody can tell whether it was paid: a person has to decide',
 };
 
 function collectionEnds({ context, data }: Actor): (state: string) => Part | undefined {
@@ -115,8 +119,8 @@ function collectionEnds({ context, data }: Actor): (state: string) => Part | und
   };
 }
 
-/** With the time until the next timer, where there is one. */
-function untilDue(visit: Visit, { timers }: Actor, words: string): Html {
+/** The time until the next timer. */
+function untilDue(visit: Visit, { timers }: Actor): Html {
   const [next] = [...timers].sort((a, b) => Date.parse(a.due_at) - Date.parse(b.due_at));
-  return next ? html`${words}, ${left(next.due_at, visit.nowMs)} left` : html`${words}`;
+  return next ? left(next.due_at, visit.nowMs) : html`a moment`;
 }

@@ -3,6 +3,7 @@ import { type Html, html } from './html.ts';
 import { choices, pager, table } from './layout.ts';
 import { address, listOf, type Show, type Visit } from './page.ts';
 import type { Delivery, WebhookEndpoint } from './shapes.ts';
+import { merchantLinks } from './whose.ts';
 import { ago, label, pill, shortId, span } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
@@ -42,11 +43,12 @@ export const showEndpoints: Show = async (visit) => {
   const body = html`
 ${webhooksTop(visit, 'Endpoints')}
 <div class="filters">${choices(visit, 'state', endpointStates)}${narrowed(visit, ['merchant'])}</div>
-<section class="card" id="list" data-live>${endpointsTable(visit, endpoints)}${pager(visit, list)}</section>`;
+<section class="card" id="list" data-live>${await endpointsTable(visit, endpoints)}${pager(visit, list)}</section>`;
   return { title: 'Endpoints', nav: 'endpoints', live: 'often', body };
 };
 
-export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint[]): Html {
+export async function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint[]): Promise<Html> {
+  const merchant = await merchantLinks(visit, endpoints);
   return table<WebhookEndpoint>(
     [
       {
@@ -58,11 +60,7 @@ export function endpointsTable(visit: Visit, endpoints: readonly WebhookEndpoint
       { head: 'Events', cell: ({ event_types }) => event_types?.join(', ') ?? 'all' },
       { head: 'Failing for', cell: ({ failing_since }) => ago(failing_since, visit.nowMs) },
       { head: 'Failures', kind: 'right', cell: ({ failures }) => failures },
-      {
-        head: 'Merchant',
-        cell: ({ merchant_id }) =>
-          html`<a href="${address(visit, `/merchants/${merchant_id}`)}">${shortId(merchant_id)}</a>`,
-      },
+      { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
     ],
     endpoints,
     'No endpoint.',

@@ -131,10 +131,57 @@ export function pill(state: string): Html {
 
 /** An event's type as people say it; what has no words of its own is its own name. */
 export function eventWords(type: string): string {
-  const [, timer] = /^xstate\.after\.(\w+)/.exec(type) ?? [];
-  if (timer) return `timer ${spaced(timer)}`;
-  return eventNames[type] ?? type;
+  const timer = timerWords(type);
+  return timer ? `timer: ${timer}` : (eventNames[type] ?? type);
 }
+
+/** What a timer is for; undefined of what is none. */
+export function timerWords(type: string): string | undefined {
+  const [, timer] = /^xstate\.after\.(\w+)/.exec(type) ?? [];
+  return timer && (timerNames[timer] ?? spaced(timer));
+}
+
+const timerNames: Readonly<Record<string, string>> = {
+  answerTimeout: 'end of waiting for the network’s answer',
+  pushRetryDelay: 'next try to reach the network',
+  approvalTimeout: 'end of the prompt on the phone',
+  pollDelay: 'next question to the network',
+  confirmDeadline: 'end of asking, a person decides',
+  reviewDelay: 'next question to the network',
+  watchDelay: 'next look for a late payment',
+  failureWatchDelay: 'last look for a late payment',
+  retryDelay: 'next attempt',
+  holdTimeout: 'end of holding, given up',
+  firstWarning: 'first warning to operators',
+  secondWarning: 'second warning to operators',
+  disableDeadline: 'disabled, unless it answers',
+  lastTryTimeout: 'end of the last try',
+  probeDelay: 'next try whether it answers',
+  midnight: 'midnight in Dar es Salaam',
+  pageDelay: 'next page',
+  openDelay: 'next try whether the network answers',
+  probeTimeout: 'end of waiting for the network’s answer',
+};
+
+/** Why an attempt to deliver failed. */
+export function reasonWords(reason: string): string {
+  return reasonNames[reason] ?? label(reason);
+}
+
+const reasonNames: Readonly<Record<string, string>> = {
+  timeout: 'no answer in time',
+  blocked_address: 'its address is not allowed',
+  dns_error: 'its name was not found',
+  connect_error: 'no connection',
+  tls_error: 'no secure connection',
+  redirect: 'it answered with a redirect',
+  http_status: 'it answered with an error',
+  connection_reset: 'the connection broke',
+  invalid_response: 'its answer was no HTTP',
+  sender_fault: 'a fault of ours',
+  worker_lost: 'a fault of ours',
+  endpoint_disabled: 'its endpoint was disabled for too long',
+};
 
 const eventNames: Readonly<Record<string, string>> = {
   created: 'created',
@@ -181,6 +228,10 @@ const eventNames: Readonly<Record<string, string>> = {
   'probe.none': 'nothing to probe with',
   'release.more': 'releasing held deliveries',
   'release.done': 'all released',
+  'rail.failed': 'the network failed',
+  'rail.answered': 'the network answered',
+  'probe.succeeded': 'a probe was answered',
+  'probe.failed': 'a probe was not answered',
   'settlement.due': 'a part was settled',
   'buckets.read': 'the day was read',
   'page.replayed': 'a page was sent again',
