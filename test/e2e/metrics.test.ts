@@ -104,7 +104,9 @@ describe('metrics', () => {
     await receiver.next(({ event }) => event.data.id === json.id);
     await once('webhook_attempts_total{mode="test",outcome="http_status"}', 1);
     receiver.answer = 200;
-    const samples = await once('webhook_deliveries{state="waiting"}', 1);
+    await once('webhook_deliveries{state="waiting"}', 1);
+    // An endpoint that moves just now is counted in neither state.
+    const samples = await once('webhook_endpoints{state="failing"}', 1);
     expect(samples.get('webhook_attempts_total{mode="test",outcome="succeeded"}')).to.equal(2);
     expect(sum(samples, 'webhook_endpoints{state=')).to.equal(1);
   });
@@ -169,7 +171,10 @@ describe('metrics', () => {
 
   it('hold no id, no merchant and no phone', async () => {
     const text = await (await ask(test.operatorToken)).text();
-    expect(text).not.to.match(/_[0-9A-HJKMNP-TV-Z]{26}|255\d{9}/);
+    // But for the figures themselves: the digits of a duration may read like a phone.
+    const words = text.replace(/ [-+.\de]+$/gm, '');
+    expect(words).to.include('process_cpu_seconds_total\n');
+    expect(words).not.to.match(/_[0-9A-HJKMNP-TV-Z]{26}|255\d{9}/);
     expect(text).not.to.include(merchant.id);
   });
 
