@@ -3,7 +3,18 @@ import { choices, facts, table } from './layout.ts';
 import { address, type List, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
 import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
-import { ago, label, moment, money, pill, reasonWords, shortId, span } from './words.ts';
+import {
+  accountWords,
+  ago,
+  kindWords,
+  label,
+  moment,
+  money,
+  pill,
+  reasonWords,
+  shortId,
+  span,
+} from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
@@ -58,7 +69,7 @@ function contextTab({ context: inside, data }: Actor): Html {
 const isoPattern = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 /** Times, amounts and durations as people read them. */
-function shown(name: string, value: unknown): Part {
+export function shown(name: string, value: unknown): Part {
   if (value === null || value === undefined || value === '') return html`<span class="quiet">–</span>`;
   if (typeof value === 'number') return figure(name, value);
   if (typeof value === 'string') return isoPattern.test(value) ? moment(value) : value;
@@ -94,7 +105,7 @@ export function entriesTable(entries: readonly Entry[]): Html {
       { head: 'Posted', cell: ({ posted_at }) => moment(posted_at) },
       {
         head: 'What',
-        cell: ({ type, posting_key }) => html`<span title="${posting_key}">${label(type)}</span>`,
+        cell: ({ type, posting_key }) => html`<span title="${posting_key}">${kindWords(type)}</span>`,
       },
       { head: 'Gross', kind: 'right', cell: ({ gross }) => money(gross) },
       { head: 'Fee', kind: 'right', cell: ({ fee }) => money(fee) },
@@ -105,7 +116,7 @@ export function entriesTable(entries: readonly Entry[]): Html {
         cell: ({ lines }) =>
           html`<ul class="lines">${lines.map(
             ({ account, debit, credit }) =>
-              html`<li><span>${debit ? 'debit' : 'credit'}</span> <code>${account}</code> ${money(debit || credit)}</li>`,
+              html`<li><span>${debit ? 'debit' : 'credit'}</span>${accountWords(account)}${money(debit || credit)}</li>`,
           )}</ul>`,
       },
     ],

@@ -103,7 +103,7 @@ function stepRow(visit: Visit, { steps, at }: Walk, step: Step, index: number): 
 <span class="gap">${gap ? html`+${gap}` : ''}</span>
 <span class="what"><b title="${step.event.type}">${eventWords(step.event.type)}</b>${note ? html` <q>${note}</q>` : ''}
 <small>${causeWords(step.cause)}${step.actions.length ? html` · ${step.actions.join(', ')}` : ''}</small></span>
-<span class="where">${step.from === step.to ? html`<span class="quiet" title="${step.to}">stays</span>` : pill(step.to)}</span>
+<span class="where">${step.from === step.to ? html`<span class="quiet" title="${step.to}">stays</span>` : html`${step.from ? html`<span class="from" title="${step.from}">${stateWords(step.from)} →</span> ` : ''}${pill(step.to)}`}</span>
 </li>
 `;
 }

@@ -1,4 +1,4 @@
-import { entriesTable } from './actorTabs.ts';
+import { entriesTable, shown } from './actorTabs.ts';
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
@@ -6,7 +6,7 @@ import { address, type List, listOf, type Show, type Visit } from './page.ts';
 import type { Entry, FeePlan } from './shapes.ts';
 import { narrowed } from './webhookPages.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, feeWords, figures, label, moment, money, pill } from './words.ts';
+import { accountWords, ago, feeWords, figures, kindWords, label, moment, money, pill } from './words.ts';
 
 /** Settlements and the books. */
 interface SettlementRow {
@@ -118,7 +118,7 @@ function choicesOfTypes(visit: Visit): Html {
   return choices(
     visit,
     'type',
-    types.map((type) => [type, type ? label(type) : 'all'] as const),
+    types.map((type) => [type, type ? kindWords(type) : 'all'] as const),
   );
 }
 
@@ -128,7 +128,11 @@ function balanceCard({ accounts, debit, credit, difference, is_balanced, as_of }
     : html`<span class="pill bad">differs by ${figures(difference)}</span>`;
   const rows = table(
     [
-      { head: 'Account', cell: ({ account }: Balance['accounts'][number]) => html`<code>${account}</code>` },
+      {
+        head: 'Account',
+        kind: 'name',
+        cell: ({ account }: Balance['accounts'][number]) => accountWords(account),
+      },
       { head: 'Debit', kind: 'right', cell: (row) => figures(row.debit) },
       { head: 'Credit', kind: 'right', cell: (row) => figures(row.credit) },
       { head: 'Balance', kind: 'right', cell: (row) => figures(row.balance) },
@@ -150,7 +154,7 @@ function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }
     audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';
   const breaches = ours.map(
     ({ first_seen_at, ...breach }) =>
-      html`<li class="breach"><b>${label(String(breach.kind ?? 'breach')).replaceAll('.', ' ')}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span><code class="wrap">${JSON.stringify(breach)}</code></li>`,
+      html`<li class="breach"><b>${kindWords(String(breach.kind ?? 'breach'))}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span>${breachFacts(visit, breach)}</li>`,
   );
   return card(
     html`Auditor ${verdict}`,
@@ -159,6 +163,19 @@ function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }
       ['everything', when(full)],
     ])}<p class="quiet">It proves the books against all else that is stored. It tells, and repairs nothing.</p>`,
     { id: 'audit' },
+  );
+}
+
+/** All that the auditor said of it, under the names it gave. */
+function breachFacts(visit: Visit, { kind: _kind, ...told }: Readonly<Record<string, unknown>>): Html {
+  return facts(
+    Object.entries(told).map(([name, value]) => {
+      const text = String(value);
+      const page = /^mer_/.test(text) ? '/merchants/' : /^col_|^stl\./.test(text) ? '/actors/' : undefined;
+      const link = page && html`<a href="${address(visit, `${page}${text}`)}">${text}</a>`;
+      const words = label(name.replace(/(Tzs|Ms)$/, ''));
+      return [/Tzs$/.test(name) ? `${words}, amount` : words, link ?? shown(name, value)] as const;
+    }),
   );
 }
 

@@ -45,7 +45,7 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
       failed: `was given up (${reasonWords(String(actor.context.reason ?? 'no reason'))})`,
       canceled: 'was dropped, since its endpoint was deleted',
     };
-    const attempts = tries > 1 ? `, ${tries} attempts` : '';
+    const attempts = tries > 1 && actor.state !== 'delivered' ? `, ${tries} attempts` : '';
     return html`${String(actor.data.type)} to ${url} ${ends[actor.state.split('.', 1)[0]!]}${attempts}.`;
   },
   endpoint: ({ visit, actor, name }) => {

@@ -63,6 +63,7 @@ export function ago(at: string | number | null | undefined, nowMs: number): Html
 /** How long until then, counted down by the script. */
 export function left(due: string | number, nowMs: number): Html {
   const ms = typeof due === 'number' ? due : Date.parse(due);
+  if (!Number.isFinite(ms)) return html`<span class="quiet">–</span>`;
   const text = ms > nowMs ? span(ms - nowMs) : 'now';
   return html`<time class="countdown" datetime="${isoTime(ms)}" title="${eat(ms)} in Dar es Salaam" data-due="${ms}">${text}</time>`;
 }
@@ -246,6 +247,17 @@ export function label(name: string): string {
 export function shortId(id: string): Html {
   const text = id.length > 20 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
   return html`<code class="id" title="${id}">${text}</code>`;
+}
+
+/** `late.held` → `late held`: what an entry of the books, or a breach of them, is called. */
+export function kindWords(kind: string): string {
+  return label(kind).replaceAll('.', ' ');
+}
+
+/** `test:TZS:merchant_pending:mer_…` → `merchant pending mer_…`: the page says the mode, and there is one currency. */
+export function accountWords(account: string): Html {
+  const [, , kind = account, whose] = account.split(':');
+  return html`<span title="${account}">${label(kind)}${whose ? html` ${shortId(whose)}` : ''}</span>`;
 }
 
 /** `2 % + TZS 100, at most TZS 5,000` */

@@ -24,6 +24,7 @@ import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { Detail, drawing, presentRow, svgHeaders } from './machineRoutes.ts';
 import { auditLine } from './operators.ts';
+import { memoryOf } from './queries.ts';
 import type { OperatorReader } from './reader.ts';
 import { bodyOf, found, operation, Reason } from './routes.ts';
 import { readTrail } from './trail.ts';
@@ -64,10 +65,10 @@ function safeData(data: Record<string, unknown>): Record<string, unknown> {
 function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
   return {
     ...presentRow(machine, doc),
-    context: doc.snapshot.context,
+    context: memoryOf(doc),
     data: safeData(doc.data),
-    timers: doc.timers.map(({ id, event, dueAt }) => ({ id, event, due_at: dueAt.toISOString() })),
-    calls: doc.calls.map(({ id, type, notBefore, dueAt, startedAt }) => ({
+    timers: datedOf(doc.timers).map(({ id, event, dueAt }) => ({ id, event, due_at: dueAt.toISOString() })),
+    calls: datedOf(doc.calls).map(({ id, type, notBefore, dueAt, startedAt }) => ({
       id,
       type,
       not_before: notBefore.toISOString(),
@@ -78,6 +79,11 @@ function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
       ? []
       : acceptedEvents(actors.definition(machine), doc).filter((type) => type.startsWith('operator.')),
   };
+}
+
+/** All of them, unless the document is one that nobody understands. */
+function datedOf<Each extends { dueAt: Date }>(all: readonly Each[]): Each[] {
+  return Array.isArray(all) ? all.filter(({ dueAt }) => dueAt instanceof Date) : [];
 }
 
 function presentStep(line: StepLine) {

@@ -20,7 +20,7 @@ import {
 import { standing } from './endpointRoutes.ts';
 import { listActors } from './lists.ts';
 import { auditLine } from './operators.ts';
-import { ageFields, listedAnswer, madeBounds, pageFields } from './queries.ts';
+import { ageFields, listedAnswer, madeBounds, memoryOf, pageFields, timeOrNull } from './queries.ts';
 import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
 import { type Sight, sightOf } from './sight.ts';
 
@@ -43,7 +43,7 @@ const publicStatus: Readonly<Record<string, string>> = {
 };
 
 function presentDelivery(doc: DeliveryDoc) {
-  const { context } = doc.snapshot;
+  const context = memoryOf(doc);
   const retry = doc.timers.find(({ event }) => event.includes('retryDelay'));
   return {
     id: doc._id,
@@ -55,10 +55,10 @@ function presentDelivery(doc: DeliveryDoc) {
     event_type: doc.data.type,
     status: publicStatus[doc.state.split('.', 1)[0]!] ?? doc.state,
     state: doc.state,
-    attempts: context.tries,
-    last_reason: context.reason,
+    attempts: context.tries ?? 0,
+    last_reason: context.reason ?? null,
     next_attempt_at: retry?.dueAt.toISOString() ?? null,
-    created_at: new Date(context.createdAt).toISOString(),
+    created_at: timeOrNull(context.createdAt),
     updated_at: doc.updatedAt.toISOString(),
   };
 }
@@ -248,7 +248,7 @@ export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps): Endpo
 }
 
 function presentReplay(doc: ReplayDoc) {
-  const { context } = doc.snapshot;
+  const context = memoryOf(doc);
   return {
     id: doc._id,
     object: 'replay',
@@ -257,8 +257,8 @@ function presentReplay(doc: ReplayDoc) {
     since: doc.data.since.toISOString(),
     status: doc.state.split('.', 1)[0],
     total: doc.data.total,
-    replayed: context.replayed,
-    ended_at: context.endedAt === null ? null : new Date(context.endedAt).toISOString(),
+    replayed: context.replayed ?? 0,
+    ended_at: timeOrNull(context.endedAt),
   };
 }
 

@@ -22,6 +22,7 @@ import {
   type Webhooks,
 } from '../webhooks/webhooks.ts';
 import { auditLine } from './operators.ts';
+import { memoryOf, timeOrNull } from './queries.ts';
 import type { OperatorReader } from './reader.ts';
 import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
 
@@ -36,8 +37,7 @@ export interface EndpointAdminDeps {
 }
 
 export function presentEndpoint(doc: EndpointDoc) {
-  const { context } = doc.snapshot;
-  const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  const context = memoryOf(doc);
   return {
     id: doc._id,
     object: 'endpoint',
@@ -48,10 +48,10 @@ export function presentEndpoint(doc: EndpointDoc) {
     event_types: doc.data.eventTypes ?? null,
     status: endpointStatus(doc.state),
     state: doc.state,
-    failing_since: time(context.failingSince),
-    last_failure_at: time(context.lastFailureAt),
-    failures: context.failures,
-    disabled_at: doc.state.startsWith('disabled') ? time(context.disabledAt) : null,
+    failing_since: timeOrNull(context.failingSince),
+    last_failure_at: timeOrNull(context.lastFailureAt),
+    failures: context.failures ?? 0,
+    disabled_at: doc.state.startsWith('disabled') ? timeOrNull(context.disabledAt) : null,
     secrets: doc.data.secrets.map(({ createdAt, expiresAt }) => ({
       created_at: createdAt.toISOString(),
       expires_at: expiresAt?.toISOString() ?? null,

@@ -12,6 +12,7 @@ import { settlementDate } from '../settlement/settlement.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
 import { countMax, statesIn } from './lists.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';
+import { memoryOf } from './queries.ts';
 import { readBreakers, readLastCallback } from './railRoutes.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
@@ -46,7 +47,8 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
   const codes = await newest(db, { mode, state: { $in: ['failed.watching', 'failed.resting'] }, _id: since });
   const paid = await newest(db, { mode, state: 'succeeded.standing', _id: since });
   const times = paid
-    .map(({ snapshot: { context } }) => context.completedAt - context.createdAt)
+    .map(memoryOf)
+    .flatMap(({ completedAt, createdAt }) => (completedAt && createdAt ? [completedAt - createdAt] : []))
     .sort((a, b) => a - b);
   return {
     name: rail?.name ?? null,
@@ -59,7 +61,7 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
       /** Of those that ended; null where none did. */
       success_rate: ended === 0 ? null : counts.succeeded!.count / ended,
       time_to_success_ms: { p50: part(times, 0.5), p95: part(times, 0.95), sample: times.length },
-      failure_codes: tallied(codes.map(({ snapshot: { context } }) => context.failureCode ?? 'unknown')),
+      failure_codes: tallied(codes.map((doc) => memoryOf(doc).failureCode ?? 'unknown')),
     },
   };
 }

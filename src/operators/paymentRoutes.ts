@@ -8,7 +8,15 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { listActors } from './lists.ts';
-import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';
+import {
+  ageFields,
+  listedAnswer,
+  madeBounds,
+  memoryOf,
+  pageFields,
+  StateFilter,
+  timeOrNull,
+} from './queries.ts';
 import { ModeField, operation } from './routes.ts';
 
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
@@ -20,8 +28,8 @@ export interface PaymentAdminDeps {
 
 /** A collection in a list. The phone is masked. */
 export function presentRow(doc: CollectionDoc) {
-  const { data, snapshot, dueAt, quarantined } = doc;
-  const { context } = snapshot;
+  const { data, dueAt, quarantined } = doc;
+  const context = memoryOf(doc);
   return {
     id: doc._id,
     object: 'collection',
@@ -40,7 +48,7 @@ export function presentRow(doc: CollectionDoc) {
     due_at: dueAt ? isoTime(dueAt.getTime()) : null,
     is_quarantined: quarantined !== undefined,
     created_at: isoTime(data.createdAt.getTime()),
-    completed_at: typeof context.completedAt === 'number' ? isoTime(context.completedAt) : null,
+    completed_at: timeOrNull(context.completedAt),
     updated_at: isoTime(doc.updatedAt.getTime()),
   };
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { isoTime } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { Listed, ListFilter } from './lists.ts';
 
@@ -42,4 +43,18 @@ export function madeBounds(
 /** The list envelope, with where to go on: `next` is the `starting_after` of the next page. */
 export function listedAnswer<Row>({ rows, hasMore, next }: Listed<Row>, present: (row: Row) => object) {
   return { object: 'list', data: rows.map(present), has_more: hasMore, next };
+}
+
+/**
+ * What the chart of an actor remembers. A document that nobody understands may hold nothing of it, and is shown all the
+ * same: whoever has to repair it must see it, and the others of its list must not vanish with it.
+ */
+export function memoryOf<Context>({ snapshot }: { snapshot?: { context?: Context } }): Partial<Context> {
+  const context = snapshot?.context;
+  return typeof context === 'object' && context !== null ? context : {};
+}
+
+/** Milliseconds as a time; null where there are none. */
+export function timeOrNull(ms: unknown): string | null {
+  return typeof ms === 'number' && Number.isFinite(ms) ? isoTime(ms) : null;
 }

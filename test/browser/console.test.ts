@@ -129,7 +129,7 @@ describe('the console in a browser', function () {
       javaScriptEnabled: false,
       token: test.operatorToken,
     });
-    expect(await page.locator('main').textContent()).to.include('collection.succeeded');
+    expect(await page.locator('main').textContent()).to.include('collection succeeded');
     await page.click('text="‹ back"');
     await page.waitForSelector('.past');
     await page.click('text="Back to now"');

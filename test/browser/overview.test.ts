@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { ConsoleWindows, openBrowser } from '../support/browser.ts';
-import { type Live, openLive } from '../support/live.ts';
+import { callbackSecret, type Live, openLive } from '../support/live.ts';
 import { type OwnRedis, openRedis } from '../support/own-stores.ts';
 import {
   type Receiver,
@@ -108,6 +108,22 @@ describe('the overview in a browser', function () {
       await follow(windows, { kind: 'late_payment', shows: link(id) });
     });
 
+    it('says when the network called back last', async () => {
+      const page = await windows.open('/console/live');
+      expect(await page.locator('#numbers').textContent()).to.include('none yet: it is asked anyway');
+      const { id } = (await live.create('255740000001')).json;
+      const body = { input_ThirdPartyConversationID: id.slice(4), input_ResultCode: 'INS-0' };
+      const rung = await fetch(`${test.baseUrl}/rails/MPESA_TZ/${callbackSecret}`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+      });
+      expect(rung.status).to.equal(200);
+      await page.reload();
+      expect(await page.locator('#numbers').textContent()).to.match(/last callback\s*\d+ (?:ms|s|min)/);
+      const [, rail] = (await test.call('GET', '/admin/rails')).json.data;
+      expect(Date.parse(rail.last_callback_at)).to.be.within(live.clock.now() - minuteMs, live.clock.now());
+    });
+
     it('leads to payments under review', async () => {
       const merchant = await test.merchant();
       // The page that is open finds it by itself.
@@ -178,14 +194,19 @@ describe('the overview in a browser', function () {
 
     it('leads to documents that nobody understands', async () => {
       const { id } = await paid();
-      const timer = { id: 'odd', event: 'xstate.after.neverHeardOf.standing', armedSeq: 1 };
       const dueAt = new Date(live.clock.now() - minuteMs);
-      await stored('collections').updateOne({ _id: id }, { $set: { dueAt, timers: [{ ...timer, dueAt }] } });
+      const change = { $set: { dueAt }, $unset: { 'snapshot.context': 1 as const } };
+      await stored('collections').updateOne({ _id: id }, change);
       await test.sweep();
       const page = await follow(windows, { kind: 'quarantined', machine: 'collection', shows: link(id) });
       expect(await page.locator(`tr:has(${link(id).replace('main td ', '')})`).textContent()).to.include(
         'set aside',
       );
+      // What nobody understands is shown all the same, and spoils no list.
+      await page.locator(link(id)).click();
+      await page.waitForSelector('.fault:has-text("is not a whole document")');
+      await page.goto(`${test.adminUrl}/console/test/collections`);
+      await page.locator(link(id)).waitFor();
     });
 
     it('leads to the breakers of a network that is down', async () => {
