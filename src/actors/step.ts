@@ -116,9 +116,27 @@ export function restore(definition: MachineDefinition, doc: ActorDoc): AnyMachin
   }
 }
 
+const bare = new WeakMap<AnyStateMachine, AnyStateMachine>();
+
+/**
+ * The machine as the pure functions get it. They make an actor only for its scope, and that actor first works out
+ * where it would begin, without input: half the time of a step, for a snapshot that nobody looks at.
+ */
+function bareOf({ machine }: MachineDefinition): AnyStateMachine {
+  let made = bare.get(machine);
+  if (!made) {
+    const unused = { status: 'active' } as AnyMachineSnapshot;
+    const getInitialSnapshot: AnyStateMachine['getInitialSnapshot'] = (scope, input) =>
+      input === undefined ? unused : (machine.getInitialSnapshot(scope, input) as AnyMachineSnapshot);
+    made = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as AnyStateMachine;
+    bare.set(machine, made);
+  }
+  return made;
+}
+
 /** The first snapshot of a new actor. `initialTransition` swallows errors: an error snapshot is refused. */
 export function first(definition: MachineDefinition, input: { at: number }, seq: number): Transitioned {
-  const [snapshot, actions] = initialTransition(definition.machine, input) as unknown as [
+  const [snapshot, actions] = initialTransition(bareOf(definition), input) as unknown as [
     AnyMachineSnapshot,
     ChartAction[],
   ];
@@ -140,7 +158,7 @@ export function next(
   }
   let result: [AnyMachineSnapshot, ChartAction[]];
   try {
-    result = transition(definition.machine, before, event) as unknown as [AnyMachineSnapshot, ChartAction[]];
+    result = transition(bareOf(definition), before, event) as unknown as [AnyMachineSnapshot, ChartAction[]];
   } catch (error) {
     throw new Poison(`the chart of ${doc._id} threw on ${event.type}: ${(error as Error).message}`);
   }
