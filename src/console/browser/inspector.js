@@ -99,9 +99,9 @@ function wordsOf(state) {
   return names.length > 1 ? `${names[0]} › ${names.at(-1)}` : names[0];
 }
 const shortOf = (id) => (id.length > 12 ? `…${id.slice(-8)}` : id);
-/** A timer's event is named after its delay: `xstate.after.pushWindow.created` → `⏱ push window`. */
+/** A timer's event is named after its delay: `xstate.after.pushWindow.created` → `after push window`. */
 const eventWords = ({ type }) =>
-  type.startsWith('xstate.after.') ? `⏱ ${spaced(type.split('.')[2])}` : type;
+  type.startsWith('xstate.after.') ? `after ${spaced(type.split('.')[2])}` : type;
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -188,7 +188,7 @@ function bringIntoView(box, there) {
   });
 }
 
-const place = { left: 84, row: 40, head: 46, right: 84, columnMin: 118, columnMax: 220 };
+const place = { left: 84, row: 40, head: 46, right: 84, label: 84, columnMin: 118, columnMax: 220 };
 const clock = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'Africa/Dar_es_Salaam',
   timeStyle: 'medium',
@@ -243,12 +243,14 @@ function drawStep(step, index, columns, width) {
     'data-number': step.number,
   });
   const side = to > from ? 1 : -1;
+  // Near the head, which is what is scrolled to where the arrow is longer than the screen.
+  const middle = to - side * Math.min(Math.abs(to - from) / 2, place.label);
   group.append(
     drawSvg('rect', { x: 0, y: top, width, height: place.row }),
     drawSvg('text', { class: 'time', x: 0, y: y + 4 }, clock.format(step.at)),
     drawSvg('line', { x1: from, x2: to - 7 * side, y1: y, y2: y }),
     drawSvg('path', { class: 'head', d: `M ${to} ${y} l ${-9 * side} -4 v 8 z` }),
-    drawSvg('text', { class: 'event', x: (from + to) / 2, y: y - 6 }, eventWords(step.event)),
+    drawSvg('text', { class: 'event', x: middle, y: y - 6 }, eventWords(step.event)),
     drawSvg('text', { class: 'state', x: to + 6, y: y + 13 }, step.state ? wordsOf(step.state) : ''),
   );
   const open = () => choose(step.to, step);
