@@ -177,14 +177,19 @@ export class Actors {
   send(ref: ActorRef, event: ActorEvent, options: SendOptions): Promise<SendResult> {
     const fault = options.fires ? undefined : faultOf(event);
     if (fault) return Promise.reject(fault);
-    const before = this.#queues.get(ref.id) ?? Promise.resolve();
-    const mine = before.then(() => this.#step(ref, event, options));
+    return this.#inTurn(ref.id, () => this.#step(ref, event, options));
+  }
+
+  /** One after another for each actor: two commits of one process that race for it would part a whole batch. */
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#queues.get(id) ?? Promise.resolve();
+    const mine = before.then(work);
     const settled = mine
       .catch(() => undefined)
       .then(() => {
-        if (this.#queues.get(ref.id) === settled) this.#queues.delete(ref.id);
+        if (this.#queues.get(id) === settled) this.#queues.delete(id);
       });
-    this.#queues.set(ref.id, settled);
+    this.#queues.set(id, settled);
     return mine;
   }
 
@@ -223,7 +228,11 @@ export class Actors {
   }
 
   /** Marks a call that may be made only once as begun. False: somebody else did, or it is gone. */
-  async claim(ref: ActorRef, callId: string): Promise<boolean> {
+  claim(ref: ActorRef, callId: string): Promise<boolean> {
+    return this.#inTurn(ref.id, () => this.#claim(ref, callId));
+  }
+
+  async #claim(ref: ActorRef, callId: string): Promise<boolean> {
     const definition = this.definition(ref.machine);
     const giveUpAt = performance.now() + racePatienceMs;
     for (let race = 0; performance.now() < giveUpAt; race += 1) {

@@ -228,6 +228,18 @@ describe('calls of a step', () => {
       expect(after.seq).equal(2 + 20 + 1);
     });
 
+    it('are claimed in turn with the steps of their process, and part no batch', async () => {
+      await open();
+      const all = await Promise.all(Array.from({ length: 30 }, () => waiting('pushing')));
+      const { splits, refusals } = corridor.committer.counts;
+      const claims = all.map(({ doc, call }) =>
+        corridor.actors.claim({ machine: 'caller', id: doc._id }, call.id),
+      );
+      await Promise.all(all.map(({ doc }) => tell(corridor, doc, 'poked')));
+      expect((await Promise.all(claims)).filter(Boolean)).have.length(30);
+      expect(corridor.committer.counts).include({ splits, refusals });
+    });
+
     it('are looked for soon while nobody has claimed them, and after their patience from then on', async () => {
       await open();
       const { doc, call } = await waiting('pushing');
