@@ -122,7 +122,7 @@ function causeWords({ kind, id }: Step['cause']): string {
   const words: Readonly<Record<string, string>> = {
     merchant: 'by the merchant’s request',
     timer: id === 'sweep' ? 'by the sweep' : 'by a timer',
-    rail: 'by the network’s callback',
+    rail: 'by the network',
     operator: `by ${id}`,
     call: 'by the answer to a call',
   };

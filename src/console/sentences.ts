@@ -79,14 +79,16 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const how = { done: 'is done', canceled: 'was stopped' }[actor.state] ?? 'is under way';
     return html`Sending again what failed: ${String(replayed)} of ${String(actor.data.total)} deliveries so far; it ${how}.`;
   },
-  breaker: ({ actor }) => {
-    const how: Readonly<Record<string, string>> = {
-      closed: 'is closed: calls to the network go out',
-      open: 'is open: the network failed too often and is left alone for a while',
-      'open.held': 'is held open by an operator: no call goes out',
-      halfOpen: 'is half open: the network is being tried',
+  breaker: ({ visit, actor }) => {
+    const { state, data } = actor;
+    const what = data.operation === 'push' ? 'Prompts to' : 'Questions to';
+    const how: Readonly<Record<string, Part>> = {
+      closed: 'go out',
+      'open.waiting': html`are stopped, since it failed too often; it is tried again in ${untilDue(visit, actor)}`,
+      'open.held': 'are stopped by an operator',
+      halfOpen: 'are stopped, since it failed too often; it is being tried now',
     };
-    return html`The breaker of ${String(actor.data.operation)} ${how[actor.state] ?? how[actor.state.split('.', 1)[0]!]}.`;
+    return html`${what} ${String(data.rail)} ${how[state] ?? stateWords(state)}.`;
   },
 };
 

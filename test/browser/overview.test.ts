@@ -216,6 +216,8 @@ describe('the overview in a browser', function () {
         const shows = link('brk.MPESA_TZ.push');
         const page = await follow(windows, { kind: 'rail_down', mode: 'live', shows });
         expect(await page.locator('body.live .banner').count()).to.equal(1);
+        await page.locator(shows).click();
+        await page.waitForSelector('h1:has-text("Prompts to MPESA_TZ are stopped")');
       } finally {
         await live.startNetwork();
       }
