@@ -38,7 +38,9 @@ ${facts([
 export function withNotice(visit: Visit, page: Page): Page {
   const done = visit.query.get('done') ?? '';
   if (!/^[a-z]+(?:[A-Z][a-z]+){0,4}$/.test(done)) return page;
-  return { ...page, body: html`<p class="done" role="status">Done: ${spaced(done)}.</p>${page.body}` };
+  // What an actor was told stands among its steps, in better words.
+  const said = done === 'sendEvent' ? 'Done.' : `Done: ${spaced(done)}.`;
+  return { ...page, body: html`<p class="done" role="status">${said}</p>${page.body}` };
 }
 
 /** A new key, token or signing secret. It is in no other page and in no log. */
