@@ -79,7 +79,10 @@ export class Handover {
     this.#holdMs = options.holdMs ?? 400;
     options.actors.onStep(({ machine, doc, newCalls }) => {
       for (const call of newCalls) this.call(machine, doc, call);
-      this.wake(machine, doc);
+      // Whoever makes the call arms the actor too, and it is often armed for something else by then.
+      if (newCalls.some(({ notBefore }) => notBefore.getTime() <= options.clock.now())) {
+        this.#wakes.delete(doc._id);
+      } else this.wake(machine, doc);
     });
   }
 

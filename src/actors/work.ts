@@ -121,6 +121,7 @@ export class ActorWorkers {
     const call = doc?.calls.find((each) => each.id === callId);
     if (!doc || doc.quarantined || !call) return undefined;
     const effect = actors.definition(machine).calls[call.type]!;
+    this.#options.handover.remind(machine, doc); // the step that asked for the call left it to us
     if (effect.atMostOnce) failpoint('beforeClaim');
     if (effect.atMostOnce && !(await actors.claim({ machine, id }, callId))) {
       await this.#lost(machine, id, callId, effect);

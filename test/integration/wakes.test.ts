@@ -123,6 +123,28 @@ describe('wake-ups', () => {
     expect(await delayed()).equal(5);
   });
 
+  it('of an actor whose call is on its way cost no job until somebody makes that call', async () => {
+    const answered = signal();
+    const asks = sleeper(async () => {
+      await answered.happened;
+      return { event: { type: 'answered' } };
+    });
+    // Time stands still, so nothing that is held back is released by itself.
+    await open(asks, { holdMs: 300 }, new MovableClock(Date.now()));
+    const [doc] = await lull(corridor, 1, 30_000);
+    await tell(corridor, doc!, 'asking');
+    await machinery.handover.flush();
+    expect(await delayed()).equal(0);
+    machinery.workers.start();
+    const isArmed = async () => {
+      await machinery.handover.flush();
+      return (await delayed()) === 1;
+    };
+    expect(await until(isArmed)).equal(true);
+    answered.happen();
+    expect(await until(async () => (await heard(doc!)).length === 1)).equal(true);
+  });
+
   it('that are called off within a moment never become jobs', async () => {
     // Time stands still, so the moment lasts.
     await open(sleeper(), { holdMs: 300 }, new MovableClock(Date.now()));
