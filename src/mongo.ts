@@ -70,6 +70,16 @@ export async function connectMongo(uri: string): Promise<MongoClient> {
   return client;
 }
 
+const lineCodes: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ETIMEDOUT', 'ERR_STREAM_DESTROYED']);
+
+/**
+ * A line that broke under a command that was just being written. The driver (7.9) lets Node's error out as it is,
+ * without a class and a label of its own; a bulk write keeps its code.
+ */
+export function isBrokenLine(error: unknown): boolean {
+  return lineCodes.has((error as { code?: unknown } | undefined)?.code);
+}
+
 /** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */
 export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]): Promise<void> {
   const existing = new Set(

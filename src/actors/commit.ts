@@ -1,8 +1,8 @@
-import { type ClientSession, type Db, type MongoClient, MongoError } from 'mongodb';
+import { type ClientSession, type Db, type MongoClient, MongoError, MongoNetworkError } from 'mongodb';
 import { stopwatch } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
-import { type Doc, durable, type Write } from '../mongo.ts';
+import { type Doc, durable, isBrokenLine, type Write } from '../mongo.ts';
 import { type Plan, planOf } from './bulk.ts';
 
 /**
@@ -279,7 +279,8 @@ export class Committer {
         return;
       } catch (error) {
         if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back
-        if (!hasLabel(error, 'UnknownTransactionCommitResult') || performance.now() > giveUpAt) {
+        const mayRepeat = hasLabel(error, 'UnknownTransactionCommitResult') || isBrokenLine(error);
+        if (!mayRepeat || performance.now() > giveUpAt) {
           throw new CommitUnknown(error);
         }
         await new Promise((resolve) => setTimeout(resolve, 50));
@@ -330,11 +331,13 @@ function hasLabel(error: unknown, label: string): boolean {
  * it carries, a cut connection by a field of its own; nothing was written either way.
  */
 function labelled(error: unknown): unknown {
+  const isLine = isBrokenLine(error);
+  const named = isLine ? new MongoNetworkError(String(error), { cause: error as Error }) : error;
+  if (!(named instanceof MongoError)) return named;
   const wrapped = error as { reason?: { servers?: unknown }; beforeHandshake?: boolean };
-  if (!(error instanceof MongoError)) return error;
-  if (wrapped.reason?.servers) error.addErrorLabel('RetryableWriteError');
-  if (wrapped.beforeHandshake !== undefined) error.addErrorLabel('TransientTransactionError');
-  return error;
+  if (wrapped.reason?.servers) named.addErrorLabel('RetryableWriteError');
+  if (isLine || wrapped.beforeHandshake !== undefined) named.addErrorLabel('TransientTransactionError');
+  return named;
 }
 
 /** MongoDB cannot be reached or does not take writes: dividing the batch would only ask it more often. */
@@ -344,6 +347,7 @@ export function isOutage(error: unknown): boolean {
     /^Mongo(ServerSelection|Network|NetworkTimeout|PoolClear|ConnectionPool|NotConnected|TopologyClosed|WaitQueueTimeout)/.test(
       name,
     ) ||
+    isBrokenLine(error) ||
     hasLabel(error, 'TransientTransactionError') ||
     hasLabel(error, 'RetryableWriteError')
   );

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { MongoError, MongoServerError } from 'mongodb';
+import { isBrokenLine } from '../mongo.ts';
 import { AppError, internalError, serviceUnavailable } from './errors.ts';
 
 /** The only place that turns an error into an answer. Returns what was rendered, for the log. */
@@ -54,6 +55,7 @@ const outageCodes = new Set([
 ]);
 
 function isStoreOutage(thrown: unknown): boolean {
+  if (isBrokenLine(thrown)) return true;
   if (!(thrown instanceof MongoError)) return false;
   if (outageNames.has(thrown.name)) return true;
   if (thrown.hasErrorLabel('TransientTransactionError') || thrown.hasErrorLabel('RetryableWriteError'))

@@ -244,6 +244,36 @@ describe('group commit', () => {
     expect(await entries().countDocuments()).equal(1);
   });
 
+  it('is repeated where the line breaks while it is written, which the driver does not name', async () => {
+    const brokenLine = () =>
+      Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' });
+    let isWhole = false;
+    const broken = { bulkWrite: async () => Promise.reject(brokenLine()) };
+    const db = new Proxy(corridor.db, {
+      get: (target, name) => {
+        if (name === 'collection' && !isWhole) {
+          isWhole = true;
+          return () => broken;
+        }
+        const value = Reflect.get(target, name, target) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    let commits = 0;
+    const client = unsteady(corridor.client, async (commit) => {
+      commits += 1;
+      if (commits === 1) throw brokenLine();
+      await commit();
+    });
+    committer = new Committer({ client, db, log: corridor.log });
+    expect(await committer.commit([entry('once'), add('sum', { n: 1 })])).deep.equal({ ok: true });
+    expect(committer.counts).deep.include({ batches: 1, retries: 1, splits: 0 });
+    expect(commits).equal(2);
+    expect(await entries().countDocuments()).equal(1);
+    expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 1 });
+    expect(isOutage(brokenLine())).equal(true);
+  });
+
   describe('whose answer is lost', () => {
     let answers: ('lost' | 'cut off')[] = [];
     let commits = 0;

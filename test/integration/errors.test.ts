@@ -35,6 +35,10 @@ describe('errors', () => {
       'no mongo': () => {
         throw new MongoServerSelectionError('no primary', { servers: new Map() } as never);
       },
+      'no line': () => {
+        // As Node throws it through the driver, where the other side has just hung up.
+        throw Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' });
+      },
       'no rail': () => {
         throw channelUnavailable();
       },
@@ -130,6 +134,8 @@ describe('errors', () => {
   it('an outage of a store or of the rail is 503 with Retry-After', async () => {
     const store = await shop.create({ ...goodBody, reference: 'no mongo' });
     expect(verdictOf(store)).to.equal('503 service_unavailable');
+    const line = await shop.create({ ...goodBody, reference: 'no line' });
+    expect(verdictOf(line)).to.equal('503 service_unavailable');
     const rail = await shop.create({ ...goodBody, reference: 'no rail' });
     expect(verdictOf(rail)).to.equal('503 channel_unavailable');
     for (const { headers } of [store, rail]) expect(Number(headers['retry-after'])).to.be.greaterThan(0);
