@@ -101,17 +101,20 @@ describe(`MongoDB and Redis fail under load (SEED=${seed})`, () => {
     it(`${what}: creates are answered ${answers.join(' or ')}, and it goes on by itself`, async function () {
       this.timeout(300_000 + 2 * awayMs);
       const load = startLoad(world);
-      await wait(500 + world.random() * 1_000);
-      await breaks();
-      const body = { amount: 1_000, phone: '255700000000', reference: what };
-      const asking = world.ask('POST', '/v1/collections', { key: `while ${what}`, body });
-      await wait(awayMs);
-      await heals();
-      const answer = await asking;
-      expect(answer?.status, JSON.stringify(answer)).to.be.oneOf(answers);
-      if (answer?.status === 202) world.outside.accepted.set(`while ${what}`, new Set([answer.json.id]));
-      await world.create();
-      await load.stop();
+      try {
+        await wait(500 + world.random() * 1_000);
+        await breaks();
+        const body = { amount: 1_000, phone: '255700000000', reference: what };
+        const asking = world.ask('POST', '/v1/collections', { key: `while ${what}`, body });
+        await wait(awayMs);
+        await heals();
+        const answer = await asking;
+        expect(answer?.status, JSON.stringify(answer)).to.be.oneOf(answers);
+        if (answer?.status === 202) world.outside.accepted.set(`while ${what}`, new Set([answer.json.id]));
+        await world.create();
+      } finally {
+        await load.stop();
+      }
     });
   }
 
