@@ -35,7 +35,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** The command that starts the service; `npm start` runs the same sources. */
-export const serviceCommand = [process.execPath, await bundle('src/main.ts')] as const;
+const serviceCommand = [process.execPath, await bundle('src/main.ts')] as const;
 
 export interface Ports {
   port: number;
