@@ -13,4 +13,4 @@ RUN mkdir /data && chown node:node /data
 ENV DATA_DIR=/data
 USER node
 EXPOSE 3000 3001
-CMD ["node", "--import=tsx", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=64", "--import=tsx", "src/main.ts"]

@@ -6,18 +6,16 @@ import { type Doc, durable, isBrokenLine, type Write } from '../mongo.ts';
 import { type Plan, planOf } from './bulk.ts';
 
 /**
- * Group commit. Steps that become ready while earlier batches are on their way are written together, as one
+ * Group commit. Steps that become ready while the last batch is on its way are written together, as one
  * MongoDB transaction of bulk writes, so the cost of a step falls as load rises. Callers only see
  * `await commit(writes)`: theirs was written whole, or it was not and they learn by what.
  *
- * Two batches may be on their way at once: while the journal is awaited for one, the next is made. Those that add
- * to counters go one by one, since two transactions on one counter abort each other.
+ * One batch at a time. Two at once were measured and gave nothing: they are smaller, and each costs its commands.
  */
 export type CommitOutcome = { ok: true } | { ok: false; write: Write };
 
 interface Member {
   writes: Write[];
-  counts: boolean;
   settle(outcome: CommitOutcome): void;
   fail(error: unknown): void;
 }
@@ -68,8 +66,6 @@ const duplicateKey = 11_000;
 const writeConflict = 112;
 /** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
 const conflictRounds = 5;
-/** Batches on their way at once. */
-const lanesMax = 2;
 
 export class Committer {
   readonly #client: MongoClient;
@@ -79,8 +75,7 @@ export class Committer {
   readonly #patienceMs: number;
   readonly #observe: CommitterOptions['observe'];
   #waiting: Member[] = [];
-  readonly #lanes = new Set<Promise<void>>();
-  #isCounting = false;
+  #running: Promise<void> | undefined;
   readonly #aside = new Set<Promise<unknown>>();
   /** Batches and members so far, for the metrics. */
   readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0, asides: 0 };
@@ -101,52 +96,24 @@ export class Committer {
    */
   commit(writes: Write[]): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
-      const counts = writes.some(({ op }) => op === 'increment');
-      const member = { writes, counts, settle: resolve, fail: reject };
-      this.#waiting.push(member);
-      if (this.#mayGo(member)) this.#open();
+      this.#waiting.push({ writes, settle: resolve, fail: reject });
+      this.#running ??= this.#run();
     });
   }
 
   /** Resolves when everything handed in so far has been answered. */
   async drain(): Promise<void> {
-    while (this.#lanes.size + this.#aside.size > 0) await Promise.all([...this.#lanes, ...this.#aside]);
-  }
-
-  #open(): void {
-    if (this.#lanes.size >= lanesMax) return;
-    const lane = this.#run().finally(() => {
-      this.#lanes.delete(lane);
-      // Whoever came after its last look found it still there.
-      if (this.#waiting.some((member) => this.#mayGo(member))) this.#open();
-    });
-    this.#lanes.add(lane);
-  }
-
-  #mayGo({ counts }: Member): boolean {
-    return !(counts && this.#isCounting);
+    while (this.#running || this.#aside.size > 0) await Promise.all([this.#running, ...this.#aside]);
   }
 
   async #run(): Promise<void> {
     // Whatever else became ready in this turn of the event loop joins the batch.
     await new Promise((resolve) => setImmediate(resolve));
-    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
-      const isCounting = batch.some(({ counts }) => counts);
-      if (isCounting) this.#isCounting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#largestBatch);
       await this.#settle(batch);
-      if (isCounting) this.#isCounting = false;
     }
-  }
-
-  /** The next batch: the first that wait; while one that counts is on its way, the first that do not. */
-  #take(): Member[] {
-    const batch: Member[] = [];
-    this.#waiting = this.#waiting.filter((member) => {
-      if (batch.length === this.#largestBatch || !this.#mayGo(member)) return true;
-      batch.push(member);
-      return false;
-    });
-    return batch;
+    this.#running = undefined;
   }
 
   /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
