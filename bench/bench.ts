@@ -194,7 +194,8 @@ async function lifecycles(stage: Stage): Promise<void> {
 
 /** Deliveries per second to a fast local receiver: every attempt durably recorded, beside a worker that records nothing. */
 async function deliveries(stage: Stage): Promise<void> {
-  const total = Number(process.env.BENCH_COUNT ?? 4_000);
+  // Enough that most of them meet a process that has compiled what is hot.
+  const total = Number(process.env.BENCH_COUNT ?? 12_000);
   const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
   print(`\nWebhook deliveries, ${total} waiting in the queue, one worker process each:`);
   for (const scheme of ['http', 'https'] as const) {
