@@ -74,7 +74,7 @@ describe('the output of a whole run', () => {
       MPESA_PUBLIC_KEY: simulator.publicKey,
       MPESA_SERVICE_PROVIDER_CODE: '000000',
     };
-    service = startProcess(env, { port: await freePort(), adminPort: await freePort() });
+    service = await startProcess(env, { port: await freePort(), adminPort: await freePort() });
     for (const stream of [service.child.stdout!, service.child.stderr!]) {
       const chunks: Buffer[] = [];
       outputs.push(chunks);

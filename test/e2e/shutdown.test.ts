@@ -23,7 +23,7 @@ describe('a process that is told to stop', () => {
       LOG_LEVEL: 'warn',
       ...more,
     };
-    running = startProcess(env, { port: await freePort(), adminPort: await freePort() }, command);
+    running = await startProcess(env, { port: await freePort(), adminPort: await freePort() }, command);
     await running.ready;
     return running;
   };

@@ -115,7 +115,10 @@ export async function openLive({ mode = 'sync', speed = 50, env = {} }: LiveOpti
         ...{ OPERATOR_TOKEN: operatorToken, KEY_HASH_SECRET: keyHashSecret, SECRETS_KEY: secretsKey },
         ...{ RATE_LIMIT_PER_SECOND: '0', LOG_LEVEL: 'warn' },
       };
-      const started = startProcess({ ...settings, ...same, ...more }, { port, adminPort: await freePort() });
+      const started = await startProcess(
+        { ...settings, ...same, ...more },
+        { port, adminPort: await freePort() },
+      );
       await started.ready;
       return started;
     },

@@ -34,20 +34,21 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** The command that starts the service; `npm start` runs the same sources. */
-const serviceCommand = [process.execPath, await bundle('src/main.ts')] as const;
-
 export interface Ports {
   port: number;
   adminPort: number;
 }
 
-/** Starts the service with the given environment. Ports are fixed, so that a restart keeps them. */
-export function startProcess(
+/**
+ * Starts the service with the given environment. Ports are fixed, so that a restart keeps them. `from`: the command, else
+ * Node with a bundle of the sources that `npm start` runs.
+ */
+export async function startProcess(
   env: Record<string, string>,
   ports: Ports,
-  [command, ...args]: readonly string[] = serviceCommand,
-): ServiceProcess {
+  from?: readonly string[],
+): Promise<ServiceProcess> {
+  const [command, ...args] = from ?? [process.execPath, await bundle('src/main.ts')];
   const child = spawn(command!, args, {
     cwd: root,
     env: {

@@ -44,7 +44,18 @@ export async function stopStores(): Promise<void> {
   await rm(dataDir, { recursive: true, force: true });
 }
 
+/** Of the process, not of this module. */
+const begun = Symbol.for('kusanya.test.stores');
+
+/**
+ * @throws Error where this module is there twice: mocha requires its files, but imports those that need a top-level
+ *   await, and what such a copy starts nobody would stop.
+ */
 async function start() {
+  const shared = globalThis as { [begun]?: boolean };
+  if (shared[begun])
+    throw new Error('the servers were begun by another copy of stores.ts: some file awaits at its top');
+  shared[begun] = true;
   await removeAbandoned();
   const dataDir = await mkdtemp(join(tmpdir(), folderPrefix));
   const embedded = await startEmbedded({

@@ -98,12 +98,12 @@ export async function openWorld(
       request(`${at.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
     start: async (more = {}, command) => {
       places.push({ port: await freePort(), adminPort: await freePort() });
-      world.processes.push(startProcess({ ...env, ...more }, places.at(-1)!, command));
+      world.processes.push(await startProcess({ ...env, ...more }, places.at(-1)!, command));
       await world.processes.at(-1)!.ready;
       return world.processes.at(-1)!;
     },
     restart: async (which = 0, more = {}) => {
-      world.processes[which] = startProcess({ ...env, ...more }, places[which]!);
+      world.processes[which] = await startProcess({ ...env, ...more }, places[which]!);
       await world.processes[which].ready;
     },
     create: (phone = '255700000000') => create(world, phone),
