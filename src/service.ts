@@ -61,7 +61,7 @@ export async function startService({
     stops.push(() => wired.committer.drain());
     stops.push(async () => wired.closeRails());
     await wired.prepareRails();
-    await keepSlot(wired, stops);
+    await keepLeases(wired, stops);
     const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
     const state = { isStopping: false };
     const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
@@ -100,14 +100,20 @@ async function keepClock(
   stops.push(async () => clearInterval(timer));
 }
 
-async function keepSlot(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<void> {
-  await wired.leaseSlot();
-  const timer = setInterval(() => {
-    wired.leaseSlot().catch((error) => wired.log.debug({ error: String(error) }, 'slot not renewed'));
-  }, 5 * limits.secondMs);
+/** Says that this process lives, and keeps its counter stripe. Given up last, when nothing is in hand any more. */
+async function keepLeases(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<void> {
+  const { lease, log, config } = wired;
+  const renew = () => Promise.all([lease.live(), wired.leaseSlot()]);
+  await renew();
+  const timer = setInterval(
+    () => {
+      renew().catch((error) => log.debug({ error: String(error) }, 'leases not renewed'));
+    },
+    Math.min(5 * limits.secondMs, Math.floor(config.workerLostAfterMs / 3)),
+  );
   stops.push(async () => {
     clearInterval(timer);
-    await wired.lease.release();
+    await lease.end();
   });
 }
 

@@ -127,7 +127,7 @@ export const horizonMs = 2 * limits.minuteMs;
 /** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
 const slotsMax = 64;
 const slotPrefix = 'slot.';
-/** Short, because after a kill the next process waits this long before it sweeps; slots are renewed as often. */
+/** Short, because after a kill the next process waits this long before it sweeps. */
 const leaseMs = 15 * limits.secondMs;
 
 export interface Wired {
@@ -176,7 +176,7 @@ interface WiringOptions {
 export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const watch = observeWork(new Metrics(), clock, log);
   const committer = new Committer({ client: db.client, db, log, observe: watch.committed });
-  const lease = new Lease(db, clock, randomUUID(), leaseMs);
+  const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
   const slot = slotOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const events = new Events(db);

@@ -9,34 +9,42 @@ interface LeaseDoc extends Doc {
   until: Date;
 }
 
+/** The lease by which a process says that it lives; its owner follows. */
+const processPrefix = 'process.';
+
 /**
  * A role that one process at a time should have. It is a convenience, never a lock: two holders by mistake
  * only do work twice that is safe to do twice.
+ *
+ * Each process also holds one lease of its own. While that stands the process lives, as far as anybody can tell;
+ * what it had in hand is anybody's from the moment it lapses.
  */
 export class Lease {
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #owner: string;
+  /** The name of this process among the leases: another at every start. */
+  readonly owner: string;
   readonly #lengthMs: number;
+  readonly #lostAfterMs: number;
 
-  constructor(db: Db, clock: Clock, owner: string, lengthMs: number) {
+  /** `lostAfterMs`: a process that says nothing for so long is dead; as a rule as long as the other leases. */
+  constructor(db: Db, clock: Clock, owner: string, lengthMs: number, lostAfterMs = lengthMs) {
     this.#db = db;
     this.#clock = clock;
-    this.#owner = owner;
+    this.owner = owner;
     this.#lengthMs = lengthMs;
+    this.#lostAfterMs = lostAfterMs;
   }
 
   /** Takes or renews the lease `name`; false while somebody else holds it. */
-  async hold(name: string): Promise<boolean> {
+  async hold(name: string, lengthMs = this.#lengthMs): Promise<boolean> {
     const now = this.#clock.now();
     try {
-      await this.#db
-        .collection<LeaseDoc>(leasesSpec.name)
-        .updateOne(
-          { _id: name, $or: [{ owner: this.#owner }, { until: { $lte: new Date(now) } }] },
-          { $set: { owner: this.#owner, until: new Date(now + this.#lengthMs) } },
-          { upsert: true },
-        );
+      await this.#leases.updateOne(
+        { _id: name, $or: [{ owner: this.owner }, { until: { $lte: new Date(now) } }] },
+        { $set: { owner: this.owner, until: new Date(now + lengthMs) } },
+        { upsert: true },
+      );
       return true;
     } catch (error) {
       if ((error as { code?: number }).code === 11_000) return false;
@@ -52,9 +60,55 @@ export class Lease {
     return undefined;
   }
 
-  /** Gives up the lease `name`, or everything that this owner holds. */
-  async release(name?: string): Promise<void> {
-    const filter = { owner: this.#owner, ...(name === undefined ? {} : { _id: name }) };
-    await this.#db.collection<LeaseDoc>(leasesSpec.name).deleteMany(filter);
+  /** Says that this process lives; to be repeated three times in `lostAfterMs`. */
+  async live(): Promise<void> {
+    await this.hold(`${processPrefix}${this.owner}`, this.#lostAfterMs);
   }
+
+  /** Which of these processes are dead: their lease has lapsed, or there is none any more. Never this one. */
+  async dead(owners: readonly string[]): Promise<Set<string>> {
+    const dead = new Set(owners.filter((owner) => owner !== this.owner));
+    if (dead.size === 0) return dead;
+    const ids = [...dead].map((owner) => `${processPrefix}${owner}`);
+    const alive = { _id: { $in: ids }, until: { $gt: new Date(this.#clock.now()) } };
+    for await (const { owner } of this.#leases.find(alive)) dead.delete(owner);
+    return dead;
+  }
+
+  /** The dead whose belongings nobody has looked through yet. */
+  async unburied(): Promise<string[]> {
+    const lapsed = { _id: { $gt: processPrefix, $lt: after(processPrefix) }, ...this.#lapsed() };
+    const owners = (await this.#leases.find(lapsed).toArray()).map(({ owner }) => owner);
+    return owners.filter((owner) => owner !== this.owner);
+  }
+
+  /** Everything a dead process had in hand has been taken up: it is not looked at again, unless it lives after all. */
+  async bury(owner: string): Promise<void> {
+    await this.#leases.deleteOne({ _id: `${processPrefix}${owner}`, ...this.#lapsed() });
+  }
+
+  /** Gives up the lease `name`. */
+  async release(name: string): Promise<void> {
+    await this.#leases.deleteMany({ _id: name, owner: this.owner });
+  }
+
+  /** Gives up everything. This process counts as dead from now on, and what it left undone is anybody's. */
+  async end(): Promise<void> {
+    const own = `${processPrefix}${this.owner}`;
+    await this.#leases.deleteMany({ owner: this.owner, _id: { $ne: own } });
+    await this.#leases.updateOne({ _id: own }, { $set: { until: new Date(this.#clock.now()) } });
+  }
+
+  #lapsed(): { until: { $lte: Date } } {
+    return { until: { $lte: new Date(this.#clock.now()) } };
+  }
+
+  get #leases() {
+    return this.#db.collection<LeaseDoc>(leasesSpec.name);
+  }
+}
+
+/** The least text beyond all that begin with `prefix`. */
+function after(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }

@@ -151,7 +151,7 @@ describe('settlement on MongoDB', function () {
           killAt(process, nth, moment);
           if (!(await dies(process.settlements.settleDue(sweeping)))) break;
           kills += 1;
-          await process.lease.release();
+          await process.lease.end();
           await expectSound(till, false);
           expect(kills).to.be.below(200);
         }

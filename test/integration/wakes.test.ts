@@ -367,7 +367,7 @@ describe('wake-ups', () => {
       await machinery.sweeper.stop();
       expect(await ofOther.lease.hold('slot.1')).equal(false);
       expect(await ofOther.lease.hold('sweeper')).equal(true);
-      await machinery.lease.release();
+      await machinery.lease.end();
       expect(await ofOther.lease.hold('slot.1')).equal(true);
     });
   });

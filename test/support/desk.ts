@@ -186,7 +186,7 @@ export class Desk {
   }
 
   async #bury(): Promise<void> {
-    await this.#process?.lease.release();
+    await this.#process?.lease.end();
     this.#process = undefined;
   }
 
