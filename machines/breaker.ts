@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 
 /**
- * A rail's health, one breaker per rail and operation (rails.md rule 5). Failed connects, 5xx and questions without
+ * A rail's health, one breaker per rail and operation (CONTRACT 19.6). Failed connects, 5xx and questions without
  * an answer count; a business answer never does, and neither does a push's time-out, which is a customer's silence.
  *
  * While it is not closed nothing is sent: half-open asks with the session call, never with a push. A healthy rail

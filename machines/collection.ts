@@ -3,7 +3,7 @@ import { assign, setup } from 'xstate';
 /**
  * A collection: one request for money, from the merchant's POST to its final state and the watch after it.
  *
- * The top-level states are the public statuses (interface.md §3); the nested ones are what operators see.
+ * The top-level states are the public statuses (CONTRACT 8.3); the nested ones are what operators see.
  * Time (`at`, `askedAt`) comes in with events, and nothing here does I/O. Four rules shape the chart:
  * a timer proves nothing about money, so every deadline leads to a question to the rail (`askRail`);
  * a prompt is pushed at most once, so an unclear answer is asked about and never pushed again;

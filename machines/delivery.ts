@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 
 /**
- * A delivery: one event on its way to one endpoint (interface.md §6.2).
+ * A delivery: one event on its way to one endpoint (CONTRACT 13).
  *
  * Seven attempts on a published schedule, each counted from the end of the failed one. A disabled endpoint
  * holds its deliveries, none is dropped. Attempts outside the schedule (an operator's resend, a probe of a

@@ -3,7 +3,7 @@ import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /**
  * Ids are `<prefix>_` plus a ULID: 26 characters of Crockford base32, sorted by the time they were made.
- * Lists page by `_id`, so an id's time part is the resource's `created_at` (interface.md 2.1, 4.2).
+ * Lists page by `_id`, so an id's time part is the resource's `created_at` (CONTRACT 3.5).
  */
 export type IdPrefix =
   | 'col'

@@ -1,4 +1,4 @@
-/** Every number of the contract (interface.md §8, decisions.md), with its unit in its name. */
+/** Every number of the contract (docs/CONTRACT.md), with its unit in its name. */
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;

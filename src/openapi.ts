@@ -316,7 +316,7 @@ const text = (description: string, required = true): Json => ({
   schema: { type: 'string' },
 });
 
-/** interface.md 6.2 and 6.3 */
+/** CONTRACT 13 */
 function webhookItem(
   { type, description, schema }: { type: string; description: string; schema: TSchema },
   components: Components,

@@ -16,7 +16,7 @@ export { parsePhone } from './phone.ts';
 export { type CollectionDoc, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
 
-/** Payment requests: made, read and listed (interface.md 4.1 to 4.3). Everything after that is the chart's. */
+/** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
 export const collectionsSpec: CollectionSpec = {
   name: 'collections',
   indexes: [

@@ -1,6 +1,6 @@
 /**
  * The customer's phone: read in the three usual spellings, kept as `255XXXXXXXXX` for the rail and for search,
- * and echoed as it was sent (decisions.md "Phone").
+ * and echoed as it was sent (CONTRACT 7.1).
  */
 export type ParsedPhone = { msisdn: string } | { fault: string };
 
@@ -32,7 +32,7 @@ export function parsePhone(sent: string): ParsedPhone {
   return { msisdn: `255${national}` };
 }
 
-/** What each documented test number does in test mode (decisions.md "Test mode"); every other one succeeds. */
+/** What each documented test number does in test mode (CONTRACT 10.2); every other one succeeds. */
 export const testPhones: Readonly<Record<string, string>> = {
   '255700000000': 'succeeds after 10–20 s',
   '255700000001': 'fails: `insufficient_funds`',

@@ -44,7 +44,7 @@ const failureMessages: Readonly<Record<FailureCode, string>> = {
   provider_error: 'The mobile-money network reported an error.',
 };
 
-/** The public form of a collection (interface.md 2.1). The only place that knows it. */
+/** The public form of a collection (CONTRACT 8.2). The only place that knows it. */
 export function presentCollection(doc: CollectionDoc): CollectionObject {
   const { data, status, mode } = doc;
   const context = doc.snapshot.context;

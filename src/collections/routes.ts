@@ -90,7 +90,7 @@ const createExamples = {
   },
 };
 
-/** POST /v1/collections (interface.md 4.1). `bounds`: the installation's, where the merchant has none. */
+/** POST /v1/collections (CONTRACT 8.1). `bounds`: the installation's, where the merchant has none. */
 export function createCollection(collections: CollectionsApi, bounds: AmountBounds): Endpoint<Principal> {
   return forMerchants({
     operation: {
@@ -145,7 +145,7 @@ function asAnswer(error: unknown): unknown {
   return faulty([{ param: 'amount', code: 'amount_too_small', message }]);
 }
 
-/** GET /v1/collections (interface.md 4.2). */
+/** GET /v1/collections (CONTRACT 8.6). */
 export function listCollections(collections: CollectionsApi): Endpoint<Principal> {
   return forMerchants({
     operation: {
@@ -171,7 +171,7 @@ export function listCollections(collections: CollectionsApi): Endpoint<Principal
   });
 }
 
-/** GET /v1/collections/:id (interface.md 4.3). */
+/** GET /v1/collections/:id (CONTRACT 8.6). */
 export function showCollection(collections: CollectionsApi): Endpoint<Principal> {
   return forMerchants({
     operation: {

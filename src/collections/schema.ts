@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
 import { isTestPhone, parsePhone } from './phone.ts';
 
-/** Closed, and ours: rails map into it (decisions.md "Failure codes"). */
+/** Closed, and ours: rails map into it (CONTRACT 9). */
 export const failureCodes = [
   'insufficient_funds',
   'declined',
@@ -53,7 +53,7 @@ export const createPatterns = {
 
 const exampleId = 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB';
 
-/** interface.md 2.1, with the additive fields of decisions.md "Public statuses". Absent means not there. */
+/** CONTRACT 8.2 and 8.4. Absent means not there. */
 export const CollectionObject = Type.Object(
   {
     id: Type.String({ pattern: idPattern('col') }),
@@ -173,7 +173,7 @@ export function documentedCreateCollection({ minTzs, maxTzs }: AmountBounds): TO
   );
 }
 
-/** Filters of GET /v1/collections beside `limit` and `starting_after` (decisions.md "Request fields"). */
+/** Filters of GET /v1/collections beside `limit` and `starting_after` (CONTRACT 8.6). */
 export const collectionFilters = {
   status: Type.Optional(Type.Enum([...statuses])),
   reference: Type.Optional(Type.String({ minLength: 1, maxLength: limits.referenceMaxChars })),

@@ -20,7 +20,7 @@ export interface Embedded {
 }
 
 /**
- * Runs real servers for this process where none are configured (operators.md, "The embedded default"). Their
+ * Runs real servers for this process where none are configured (CONTRACT 20.6). Their
  * data lies in `dataDir`, which no other service can then use; servers that a killed run left behind are adopted.
  *
  * @throws Error in words for the operator: DATA_DIR is in use, no server can be found, a server does not start

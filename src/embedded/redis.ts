@@ -18,7 +18,7 @@ export function redisPlan(dataDir: string, search: Omit<Search, 'lastProgram'>):
     ],
     ready: untilAnswering,
     stopGraceMs: 10_000,
-    // Redis only wakes us up: the sweep arms again from MongoDB whatever it lost (architecture.md)
+    // Redis only wakes us up: the sweep arms again from MongoDB whatever it lost
     isDataExpendable: true,
     say: search.say,
   };

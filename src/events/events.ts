@@ -8,7 +8,7 @@ import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
 export { eventTypes } from './schema.ts';
 
-/** What happened, as merchants are told it (interface.md 2.4 and 6). Events are written once and never changed. */
+/** What happened, as merchants are told it (CONTRACT 12). Events are written once and never changed. */
 export type EventType = 'collection.succeeded' | 'collection.failed' | 'collection.expired';
 
 export interface EventDoc extends Doc {

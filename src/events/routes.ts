@@ -12,7 +12,7 @@ export type ReadEvent = (
   id: string,
 ) => Promise<object | string | undefined>;
 
-/** GET /v1/events/:id (interface.md 4.6). `data`: the schema of what events tell about. */
+/** GET /v1/events/:id (CONTRACT 12.1). `data`: the schema of what events tell about. */
 export function showEvent(read: ReadEvent, data: TObject) {
   return forMerchants({
     operation: {
@@ -41,7 +41,7 @@ const when: Readonly<Record<(typeof eventTypes)[number], string>> = {
   'collection.expired': 'Not approved in time; the order was cancelled.',
 };
 
-/** What the service POSTs to registered endpoints (interface.md 6), for the OpenAPI document. */
+/** What the service POSTs to registered endpoints (CONTRACT 13), for the OpenAPI document. */
 export function webhookDocs(data: TObject) {
   return eventTypes.map((type) => ({ type, description: when[type], schema: webhookEvent(data) }));
 }

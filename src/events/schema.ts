@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { idPattern } from '../ids.ts';
 
-/** interface.md 6.1 */
+/** CONTRACT 12.2 */
 export const eventTypes = ['collection.succeeded', 'collection.failed', 'collection.expired'] as const;
 
 function fields(data: TSchema) {
@@ -14,7 +14,7 @@ function fields(data: TSchema) {
   };
 }
 
-/** An event as the API returns it (interface.md 2.4). `data`: the schema of the object it tells about. */
+/** An event as the API returns it (CONTRACT 12.1). `data`: the schema of the object it tells about. */
 export function eventObject(data: TSchema) {
   return Type.Object(
     { ...fields(data), object: Type.Literal('event') },
@@ -22,7 +22,7 @@ export function eventObject(data: TSchema) {
   );
 }
 
-/** An event as a webhook carries it: without `object` (decisions.md "Events and webhooks"). */
+/** An event as a webhook carries it: without `object` (CONTRACT 12.1). */
 export function webhookEvent(data: TSchema) {
   return Type.Object(fields(data), { title: 'WebhookEvent', additionalProperties: false });
 }

@@ -8,7 +8,7 @@ export type Authenticate<Who> = (secret: string) => Promise<Who | undefined> | W
 /** Longer ones are not ours; refused before anything is computed from them. */
 const tokenMaxChars = 256;
 
-/** The principal of `Authorization: Bearer <API_KEY>` (interface.md 5). */
+/** The principal of `Authorization: Bearer <API_KEY>` (CONTRACT 2.1). */
 export async function authenticateMerchant(
   authorization: string | undefined,
   authenticate: Authenticate<Principal>,

@@ -1,7 +1,7 @@
 /**
  * Everything that can be wrong with a request, one row each. An error is classified once, where it is known, by
  * its code; status, type, log level and headers follow from the row, and only render.ts makes a body of it.
- * Source: decisions.md "Errors".
+ * CONTRACT 4.2.
  */
 export type ErrorType =
   | 'invalid_request_error'

@@ -9,8 +9,7 @@ import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
 import type { RecordWrite } from './route.ts';
 
 /**
- * A retried request is answered as the first one was, and does nothing again (interface.md 4.1, decisions.md
- * "Idempotency"). The stored answer is one of the writes of the commit that creates the resource, so it exists
+ * A retried request is answered as the first one was, and does nothing again (CONTRACT 5). The stored answer is one of the writes of the commit that creates the resource, so it exists
  * if and only if the resource does.
  */
 export interface IdempotencyRecord {

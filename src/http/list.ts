@@ -23,12 +23,12 @@ function paging(prefix: IdPrefix) {
   };
 }
 
-/** The query of a list: `limit`, `starting_after` (interface.md 4.2) and the room's own filters. */
+/** The query of a list: `limit`, `starting_after` (CONTRACT 3.5) and the room's own filters. */
 export function listQuery<Filters extends TProperties>(prefix: IdPrefix, filters: Filters) {
   return Type.Object({ ...paging(prefix), ...filters }, { additionalProperties: false });
 }
 
-/** The schema of a list answer (interface.md 2.5). */
+/** The schema of a list answer (CONTRACT 3.5). */
 export function listObject<Item extends TSchema>(item: Item, title: string): TObject {
   return Type.Object(
     {

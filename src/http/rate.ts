@@ -3,7 +3,7 @@ import { stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
 
 /**
- * Token buckets per merchant and mode (decisions.md "Rate limits"). A bucket is one number, the moment at which
+ * Token buckets per merchant and mode (CONTRACT 15.1). A bucket is one number, the moment at which
  * it will be full again: tokens drip in by the passing of time and taking one moves the moment `1/rate` further
  * away. The same sum is done in Redis, for all processes together, and here when Redis does not answer in time.
  */

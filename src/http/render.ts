@@ -15,7 +15,7 @@ export function renderError(ctx: Context, thrown: unknown, requestId: string): A
   return error;
 }
 
-/** The body of an error (decisions.md "Errors"); fields that do not apply are not there. */
+/** The body of an error (CONTRACT 4.1); fields that do not apply are not there. */
 export function errorText(error: AppError, requestId: string): string {
   const { type, code, message, param, errors } = error;
   return JSON.stringify({

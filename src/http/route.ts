@@ -89,7 +89,7 @@ export interface Endpoint<Who> {
   body?: TObject;
   /** Takes the body as it is, of any type and at most so long; the handler finds it in `raw`. */
   rawMaxBytes?: number;
-  /** Needs an Idempotency-Key, and replays (decisions.md "Idempotency"). */
+  /** Needs an Idempotency-Key, and replays (CONTRACT 5). */
   idempotent?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */
   check?: (body: Readonly<Record<string, unknown>>, principal: Who) => Fault[];

@@ -4,7 +4,7 @@ import { errorTable } from './errors.ts';
 const errorTypes = [...new Set(Object.values(errorTable).map((row) => row.type))];
 const errorCodes = Object.keys(errorTable);
 
-/** decisions.md "Errors": the one shape of every answer that is not a success. */
+/** CONTRACT 4.1: the one shape of every answer that is not a success. */
 export const ErrorBody = Type.Object(
   {
     error: Type.Object(

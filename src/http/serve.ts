@@ -38,7 +38,7 @@ export interface KoaOptions {
 }
 
 /**
- * The Koa application of a listener. Each request goes through, in this order (decisions.md "Errors"):
+ * The Koa application of a listener. Each request goes through, in this order (CONTRACT 3.2):
  * authenticate → rate limit → content type, size, JSON → Idempotency-Key syntax → idempotency look-up → schema →
  * business.
  */

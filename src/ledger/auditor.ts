@@ -16,7 +16,7 @@ import {
 import { bothModes, type Mode } from './postings.ts';
 
 /**
- * Proves the books against everything else that is stored (money.md "Auditor"): every minute what is new, every
+ * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new, every
  * night all of it. It only reads and only tells: a breach is a person's business, never silently repaired.
  */
 
@@ -312,7 +312,7 @@ async function* checkOverdue(db: Db, nowMs: number): AsyncGenerator<Breach> {
   }
 }
 
-/** An operator holds this settlement (charts.md "settlement"). */
+/** An operator holds this settlement. */
 async function isHeld(db: Db, { mode, merchantId, date }: OverdueBucket): Promise<boolean> {
   const dueAtMs = Date.parse(`${date}T00:00:00.000Z`) - limits.eatOffsetMs;
   const held = { merchantId, mode, state: 'held', 'snapshot.context.dueAtMs': dueAtMs };

@@ -5,7 +5,7 @@ import type { Mode } from './postings.ts';
 
 /**
  * The platform's accounts have no counters, the hottest of all being touched by every payment: their balance is
- * the last daily closing plus what was posted since (money.md "Balances"). Merchants' accounts, of which there
+ * the last daily closing plus what was posted since (CONTRACT 18.5). Merchants' accounts, of which there
  * may be very many, stand here as one sum per kind; each merchant's own is its counters.
  */
 

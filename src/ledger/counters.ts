@@ -163,7 +163,7 @@ export async function merchantsPosted(
 
 /**
  * A merchant's reserved counters against the open holds: late payments whose collection rests in
- * `latePaid.held` or `latePaid.returning` (charts.md), each with its net.
+ * `latePaid.held` or `latePaid.returning`, each with its net.
  */
 export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook): AsyncGenerator<Breach> {
   const totals = await snapshotRead(db, async (options) => {

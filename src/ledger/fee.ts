@@ -1,6 +1,6 @@
 /**
- * A version of a fee plan. The fee is fixed when a collection is created and never recomputed (decisions.md
- * "Money"), so plans are replaced by new versions, never edited.
+ * A version of a fee plan. The fee is fixed when a collection is created and never recomputed (CONTRACT 6.4),
+ * so plans are replaced by new versions, never edited.
  */
 export type FeePlan = {
   id: string;
@@ -27,7 +27,7 @@ export function feeFor(amountTzs: number, plan: FeePlan): number {
   return Number(fee < minTzs ? minTzs : fee > maxTzs ? maxTzs : fee);
 }
 
-/** False where the fee would reach the amount: refused at creation as `amount_too_small` (decisions.md "Money"). */
+/** False where the fee would reach the amount: refused at creation as `amount_too_small` (CONTRACT 6.4). */
 export function isChargeable(amountTzs: number, plan: FeePlan): boolean {
   return feeFor(amountTzs, plan) < amountTzs;
 }

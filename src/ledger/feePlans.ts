@@ -6,7 +6,7 @@ import { type FeePlan, feeFor } from './fee.ts';
 
 /**
  * Fee plans: every version is a record of its own that never changes, so the version fixed in a collection
- * always says what was agreed (decisions.md "Money"). The plan `default` holds for merchants without one of
+ * always says what was agreed (CONTRACT 6.4). The plan `default` holds for merchants without one of
  * their own; its first version is the configuration's FEE_BPS and FEE_FIXED.
  */
 

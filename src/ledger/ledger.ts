@@ -15,7 +15,7 @@ import {
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
- * one commit, so the counters are the sum of the lines at every moment (money.md). Other rooms build an entry
+ * one commit, so the counters are the sum of the lines at every moment (CONTRACT 18.4). Other rooms build an entry
  * with one of the postings and hand `post(entry)` to the corridor; nothing here writes.
  */
 
@@ -66,7 +66,7 @@ const above = { exclusiveMinimum: true, minimum: zero } as const;
 const counted = { bsonType: ['int', 'long'], minimum: 0 } as const;
 const date = { bsonType: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' } as const;
 
-/** The rules that the database itself keeps, whoever writes (money.md "Entry"). */
+/** The rules that the database itself keeps, whoever writes (CONTRACT 18.2). */
 const entryValidator: Document = {
   $jsonSchema: {
     bsonType: 'object',
@@ -156,7 +156,7 @@ export const entriesSpec: CollectionSpec = {
 
 /**
  * One document per merchant, mode, currency and stripe; `_id` is `{mode}:{currency}:{merchantId}:{stripe}`.
- * A counter that is not there is zero. Pending and reserved never go below it; available may (money.md).
+ * A counter that is not there is zero. Pending and reserved never go below it; available may (CONTRACT 18.4).
  */
 export const balancesSpec: CollectionSpec = {
   name: 'balances',
@@ -194,7 +194,7 @@ export function post(entry: JournalEntry): Write[] {
   return [insert, ...entry.lines.flatMap((line) => counterWrites(entry, line))];
 }
 
-/** What a line does to its merchant's counters; the platform's own accounts have none (money.md "Balances"). */
+/** What a line does to its merchant's counters; the platform's own accounts have none (CONTRACT 18.5). */
 function counterWrites(entry: JournalEntry, line: Line): Write[] {
   const { kind } = parseAccount(line.account);
   if (!isMerchantKind(kind)) return [];
@@ -249,11 +249,11 @@ export function dropEmptyBucket(bucket: Omit<Bucket, 'amountTzs'>): Write[] {
   ];
 }
 
-/** A merchant's balance in whole shillings. The three are disjoint (decisions.md "Money"). */
+/** A merchant's balance in whole shillings. The three are disjoint (CONTRACT 14.1). */
 export type Balance = { pending: number; available: number; reserved: number };
 
 /**
- * A merchant's balance (interface.md 2.3), all stripes of it in one snapshot: read one by one, money would seem
+ * A merchant's balance (CONTRACT 14.1), all stripes of it in one snapshot: read one by one, money would seem
  * to vanish in the middle of a settlement. Zeros for a merchant without money; `available` may be negative.
  */
 export async function readBalance(

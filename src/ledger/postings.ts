@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import { int64 } from '../mongo.ts';
 
 /**
- * The facts of the books (money.md): one function per fact, each returning one checked entry. Pure: ids and
+ * The facts of the books (CONTRACT 18): one function per fact, each returning one checked entry. Pure: ids and
  * times come in, nothing is read or written. ledger.ts turns an entry into writes.
  */
 
@@ -11,7 +11,7 @@ export type Mode = 'live' | 'test';
 /** Both books: what is asked of all entries names the modes, so that an index by mode and time serves. */
 export const bothModes = { mode: { $in: ['live', 'test'] as Mode[] } };
 
-/** The closed list of facts, in the order of money.md's table. */
+/** The closed list of facts; the table is in docs/ARCHITECTURE.md, "Money". */
 export const entryTypes = [
   'collection.succeeded',
   'bucket.settled',
@@ -107,7 +107,7 @@ export class UnsoundEntry extends Error {
   override name = 'UnsoundEntry';
 }
 
-/** `{mode}:{currency}:{kind}[:{merchantId or rail}]` (money.md "Accounts"). */
+/** `{mode}:{currency}:{kind}[:{merchantId or rail}]` (CONTRACT 18.3). */
 export function accountName(mode: Mode, currency: string, kind: AccountKind, owner?: string): string {
   return owner === undefined ? `${mode}:${currency}:${kind}` : `${mode}:${currency}:${kind}:${owner}`;
 }
@@ -128,7 +128,7 @@ export function isMerchantKind(kind: string): kind is MerchantKind {
   return (merchantKinds as readonly string[]).includes(kind);
 }
 
-/** Posting keys of a collection's facts: each can be posted once (money.md, first paragraph). */
+/** Posting keys of a collection's facts: each can be posted once (CONTRACT 18.1). */
 export const postingKeys = {
   succeeded: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:succeeded`,
   lateHeld: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_held`,
@@ -183,8 +183,8 @@ export function latePaymentReturned(payment: Payment): JournalEntry {
 
 /**
  * A success proved false: the net is taken from the bucket it was posted to if it is still there, else from
- * available, which may go negative. Whether it is still there is judged by the bucket, never by a clock
- * (money.md "Known failures"): see `readCapture` in ledger.ts.
+ * available, which may go negative. Whether it is still there is judged by the bucket, never by a clock:
+ * see `readCapture` in ledger.ts.
  * `captureKey` is the posting key of the capture; `from` null means available.
  */
 export function successProvedFalse(
@@ -232,7 +232,7 @@ export function bucketSettled(
 }
 
 /**
- * The rules every entry keeps, whoever made it (money.md "Entry"): at most 16 lines, each a 64-bit integer on
+ * The rules every entry keeps, whoever made it (CONTRACT 18.2): at most 16 lines, each a 64-bit integer on
  * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant,
  * debits of available and reserved on stripe 0 only. Returns the entry or throws UnsoundEntry.
  */

@@ -11,7 +11,7 @@ export type ReadBalance = (
   mode: 'live' | 'test',
 ) => Promise<{ pending: number; available: number; reserved: number }>;
 
-/** GET /v1/balance (interface.md 4.5). */
+/** GET /v1/balance (CONTRACT 14.1). */
 export function showBalance(read: ReadBalance) {
   return forMerchants({
     operation: {

@@ -3,7 +3,7 @@ import { idPattern } from '../ids.ts';
 
 const whole = 'In whole Tanzanian shillings.';
 
-/** interface.md 2.3. The three amounts are disjoint (decisions.md "Money"). */
+/** The three amounts are disjoint (CONTRACT 14.1). */
 export const BalanceObject = Type.Object(
   {
     object: Type.Literal('balance'),

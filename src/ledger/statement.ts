@@ -5,7 +5,7 @@ import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 import type { Mode } from './postings.ts';
 
 /**
- * A merchant's statement as CSV (money.md "Exports"), made while it is sent: memory does not grow with its
+ * A merchant's statement as CSV (CONTRACT 18.7), made while it is sent: memory does not grow with its
  * length. Opening and closing are summed by the database, the lines in between by us; the last line is sent
  * only if both agree, so a statement with a closing is a statement that adds up.
  */

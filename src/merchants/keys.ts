@@ -4,7 +4,7 @@ import type { Mode } from './merchants.ts';
 
 /**
  * API keys look like `kusanya_test_sk_` + 32 random base62 characters (190 bits) + 6 characters of checksum
- * (decisions.md "Keys"). The checksum refuses typing errors without asking the database, and lets secret
+ * (CONTRACT 2.2). The checksum refuses typing errors without asking the database, and lets secret
  * scanners tell a real key from a look-alike.
  */
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

@@ -9,7 +9,7 @@ import { hashKey, makeSecretKey, modeOfKey } from './keys.ts';
 
 export { checksum, hashKey } from './keys.ts';
 
-/** Test mode never moves real money (interface.md 1). */
+/** Test mode never moves real money (CONTRACT 1.2). */
 export type Mode = 'live' | 'test';
 
 /** One merchant, as stored in `merchants` and read back. Plain audited record, not an actor. */
@@ -60,7 +60,7 @@ export interface ApiKey {
   lastUsedAt?: Date;
 }
 
-/** Who is behind an API key (interface.md 2.2), with the merchant's record. */
+/** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
 export interface Principal {
   readonly merchantId: string;
   readonly mode: Mode;
@@ -210,7 +210,7 @@ export function rotateKey(
   return { ...made, writes: [...made.writes, updateLiveKey(old._id, update)] };
 }
 
-/** Ends a key for good; every process refuses it within 5 seconds (decisions.md "Keys"). */
+/** Ends a key for good; every process refuses it within 5 seconds (CONTRACT 2.4). */
 export function revokeKey(key: ApiKey, by: string, atMs: number): { record: ApiKey; writes: Write[] } {
   const change = { revokedAt: new Date(atMs), revokedBy: by };
   return { record: { ...key, ...change }, writes: [updateLiveKey(key._id, { $set: change })] };

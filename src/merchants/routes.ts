@@ -2,7 +2,7 @@ import { type Endpoint, forMerchants } from '../http/http.ts';
 import type { Principal } from './merchants.ts';
 import { PrincipalObject } from './schema.ts';
 
-/** GET /v1/whoami: checks that a key works (interface.md 4.4). */
+/** GET /v1/whoami: checks that a key works (CONTRACT 2.7). */
 export function whoami(): Endpoint<Principal> {
   return forMerchants({
     operation: {

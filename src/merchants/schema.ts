@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { idPattern } from '../ids.ts';
 
-/** interface.md 2.2 */
+/** CONTRACT 2.7 */
 export const PrincipalObject = Type.Object(
   {
     object: Type.Literal('principal'),

@@ -67,7 +67,7 @@ const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
   uniqueItems: true,
 });
 
-/** Refuses an address that webhooks may not go to, with the reason a person can act on (interface.md 6.2). */
+/** Refuses an address that webhooks may not go to, with the reason a person can act on (CONTRACT 13.1). */
 async function checkAddress(url: string, mode: 'test' | 'live', config: Config): Promise<void> {
   const { allowCidrs, dnsServers } = config.webhooks;
   const refuse = (message: string) => faulty([{ param: 'url', code: 'parameter_invalid', message }]);

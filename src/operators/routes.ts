@@ -28,7 +28,7 @@ import {
 import type { Write } from '../mongo.ts';
 import { auditLine } from './operators.ts';
 
-/** Merchants and their keys: plain records, each change audited in its own commit (operators.md "Admin API"). */
+/** Merchants and their keys: plain records, each change audited in its own commit (CONTRACT 20.3). */
 export interface MerchantAdminDeps {
   actors: Actors;
   clock: Clock;

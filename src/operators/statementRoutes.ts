@@ -39,7 +39,7 @@ const Moment = Type.Optional(
 );
 
 /**
- * GET /admin/merchants/:id/statement.csv (money.md "Exports"), streamed. Without `from` since the beginning; it
+ * GET /admin/merchants/:id/statement.csv (CONTRACT 18.7), streamed. Without `from` since the beginning; it
  * ends 30 seconds ago at the latest, and its closing line says when. If the lines do not add up there is no
  * closing: the connection is cut and an alert raised.
  */

@@ -38,7 +38,7 @@ interface Answered {
 }
 
 /**
- * What an outcome says about the rail's health (rails.md rule 5): `failed` are failed connects, 5xx and questions
+ * What an outcome says about the rail's health (CONTRACT 19.6): `failed` are failed connects, 5xx and questions
  * without an answer. A result code is an answer whatever it says, and a push without one may be a customer who does
  * not answer.
  */

@@ -9,7 +9,7 @@ import type { Doorbell } from './doorbell.ts';
 import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
 
 /**
- * Callbacks of live rails (rails.md rule 3). A callback is a doorbell: it is stored, answered in the rail's format,
+ * Callbacks of live rails (CONTRACT 19.4). A callback is a doorbell: it is stored, answered in the rail's format,
  * and then the rail is asked. Nothing in it decides anything, because nobody signs it.
  */
 export const callbacksSpec: CollectionSpec = {

@@ -9,7 +9,7 @@ export interface CallbackApi {
 
 const bodyMaxBytes = 16 * 1024;
 
-/** POST /rails/:rail/:secret (rails.md rule 3). A wrong address looks as if there were no such route. */
+/** POST /rails/:rail/:secret (CONTRACT 19.4). A wrong address looks as if there were no such route. */
 export function receiveCallback(callbacks: CallbackApi): Endpoint<undefined> {
   return forAnyone({
     operation: {

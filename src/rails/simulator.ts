@@ -4,7 +4,7 @@ import type { FailureCode } from '../../machines/collection.ts';
 /**
  * The simulated mobile-money network, as pure functions: what it says of a payment follows from the phone number,
  * the reference, the moment of the push and now. They remember nothing, so any process and any restart is told the
- * same story. Two doors lead to them: the rail of test mode (testRail.ts, decisions.md "Test mode") and the process
+ * same story. Two doors lead to them: the rail of test mode (testRail.ts, CONTRACT 10) and the process
  * that speaks M-Pesa's wire format (simulator/).
  */
 export type Outcome =

@@ -2,7 +2,7 @@ import { limits } from '../limits.ts';
 
 /**
  * Dates in Dar es Salaam. East Africa Time is UTC+3 all year, so plain arithmetic is exact and needs no time
- * zone data: 00:00 EAT is 21:00Z of the day before (money.md "Settlement date").
+ * zone data: 00:00 EAT is 21:00Z of the day before (CONTRACT 14.3).
  */
 
 const { dayMs, eatOffsetMs } = limits;

@@ -1,7 +1,7 @@
 /**
  * How webhooks get their sockets: a pair of agents (http, https) that dial only what the gate permits, keep idle
  * sockets apart per endpoint, and hold no more of them than told. The host name stays in the request, so SNI and
- * certificate checks are Node's own; only the lookup and the connection are guarded (webhooks.md "Address gate").
+ * certificate checks are Node's own; only the lookup and the connection are guarded (CONTRACT 13.1).
  */
 import http from 'node:http';
 import https from 'node:https';

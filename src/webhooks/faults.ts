@@ -1,6 +1,6 @@
 /**
  * What an error on the way means: one stable reason per attempt, and whether the endpoint is charged with it
- * (charts.md "endpoint": our own faults are never charged). The table is the whole truth; the first row that fits wins.
+ * (CONTRACT 13.5: our own faults are never charged). The table is the whole truth; the first row that fits wins.
  */
 export type FailureReason =
   | 'timeout'

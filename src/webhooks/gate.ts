@@ -1,6 +1,6 @@
 /**
  * The address gate: which URLs and addresses a webhook may go to ("private or internal addresses are refused",
- * interface.md §6.2; webhooks.md "Address gate"). It is asked three times: when an endpoint is registered
+ * CONTRACT 13.1). It is asked three times: when an endpoint is registered
  * (`checkUrl`, `resolvePublic`), at every dial, and once the socket is connected (dial.ts). What it answers is a
  * stable code and a sentence; neither ever shows an address, or a merchant could use us to map our own network.
  */

@@ -1,7 +1,7 @@
 /**
  * One webhook attempt over the wire: one clock over DNS, connect, TLS, request and the answer's head; the status
- * decides (any 2xx, interface.md §6.2); the body is read as an excerpt only and changes nothing. Whatever a
- * receiver does, an attempt ends in time with one stable reason (webhooks.md "Sending").
+ * decides (any 2xx, CONTRACT 13.2); the body is read as an excerpt only and changes nothing. Whatever a
+ * receiver does, an attempt ends in time with one stable reason.
  */
 import http from 'node:http';
 import https from 'node:https';
@@ -270,7 +270,7 @@ class Exchange {
 
   /**
    * The receiver had closed the reused socket before our request arrived: a reset without a single byte of answer.
-   * Sending it again on a fresh socket is safe, because delivery is at least once anyway (interface.md §6.2).
+   * Sending it again on a fresh socket is safe, because delivery is at least once anyway (CONTRACT 13.4).
    */
   get isStale(): boolean {
     const { code } = (this.#error ?? {}) as { code?: unknown };

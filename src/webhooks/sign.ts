@@ -1,5 +1,5 @@
 /**
- * What a webhook is signed with (interface.md §6.3, webhooks.md "Signature"), and how signing secrets rest in
+ * What a webhook is signed with (CONTRACT 13.6), and how signing secrets rest in
  * the database. Pure but for randomness; the receiver's half is verify.ts.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
@@ -32,7 +32,7 @@ export type SignatureHeaders = {
 /**
  * The four headers that prove where a webhook comes from.
  *
- * `Service-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` is the contract (interface.md §6.3): lowercase hex,
+ * `Service-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` is the contract (CONTRACT 13.6): lowercase hex,
  * no spaces, HMAC-SHA256 over `<t>.<body>` keyed with the *entire* `whsec_…` string. That makes it byte for byte
  * Stripe's scheme, so their libraries verify it. The `webhook-*` headers follow Standard Webhooks, whose key is
  * the base64-decoded part behind the prefix and whose content is `<id>.<t>.<body>`.
@@ -59,7 +59,7 @@ export function signatureHeaders({ eventId, body, secrets, atMs }: SignatureInpu
   };
 }
 
-/** A new signing secret: `whsec_` and the base64 of 32 random bytes, 50 characters. Shown once (interface.md §6.2). */
+/** A new signing secret: `whsec_` and the base64 of 32 random bytes, 50 characters. Shown once (CONTRACT 13.8). */
 export function newSigningSecret(): string {
   return secretPrefix + randomBytes(secretBytes).toString('base64');
 }

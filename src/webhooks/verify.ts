@@ -1,5 +1,5 @@
 /**
- * For receivers: verifies the `Service-Signature` header of a webhook (interface.md §6.3). This file depends on
+ * For receivers: verifies the `Service-Signature` header of a webhook (CONTRACT 13.6). This file depends on
  * nothing but `node:crypto`, so that a merchant can copy it as it is. It takes no more than the contract allows,
  * where common libraries are looser (they accept a `t` in the future, or `t=123abc`).
  * `test/unit/signature.vectors.json` holds the cases, for any language.
@@ -77,7 +77,7 @@ function partsNamed(name: string, header: string): string[] {
     .map((part) => part.slice(prefix.length));
 }
 
-/** Constant-time, and only over equal lengths (interface.md §6.3 rule 5). */
+/** Constant-time, and only over equal lengths (CONTRACT 13.7). */
 function isEqual(given: Buffer, expected: Buffer): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }

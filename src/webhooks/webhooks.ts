@@ -16,7 +16,7 @@ export { Seats } from './inflight.ts';
 export { WebhookPoster } from './post.ts';
 export { failedSince, type ReplayDoc, replayPageDelayMs, replaysSpec } from './replay.ts';
 
-/** Telling merchants: endpoints, and the deliveries of events to them (interface.md §6). */
+/** Telling merchants: endpoints, and the deliveries of events to them (CONTRACT 13). */
 
 /** A signing secret as stored: sealed with SECRETS_KEY, bound to its endpoint. */
 export interface SealedSecret {

@@ -10,7 +10,7 @@ import {
   until,
 } from '../support/service.ts';
 
-/** operators.md "Console", in a real browser. The tiles of the overview are in overview.test.ts. */
+/** The console, in a real browser (CONTRACT 20.4). The tiles of the overview are in overview.test.ts. */
 describe('the console in a browser', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;

@@ -16,7 +16,7 @@ import {
 } from '../support/service.ts';
 
 /**
- * operators.md "Console" 1: each kind of trouble really comes about, has its tile, and one click on that shows it. What
+ * CONTRACT 20.5: each kind of trouble really comes about, has its tile, and one click on that shows it. What
  * takes days is waited for by moving the clock. Each test plants its own and looks for that.
  */
 const { dayMs, hourMs, minuteMs, secondMs } = limits;

@@ -6,7 +6,7 @@ import { connectMongo, prepareDatabase } from '../../src/mongo.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
-/** operators.md "Two listeners": alerts go to the log, the overview and, when set, to ALERT_WEBHOOK_URL. */
+/** Alerts go to the log, the overview and, when set, to ALERT_WEBHOOK_URL. */
 describe('alerts', () => {
   /** A receiver of anything: what it gets here is no webhook of the interface. */
   const listen = async (answer?: Receiver['answer']) => {

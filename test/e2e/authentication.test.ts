@@ -4,7 +4,7 @@ import { limits } from '../../src/limits.ts';
 import { makeSecretKey } from '../../src/merchants/keys.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
-/** interface.md 5 with decisions.md "Keys". */
+/** CONTRACT 2. */
 describe('authentication', () => {
   const clock = new MovableClock();
   let test: TestService;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { clockAtNoon } from '../support/noon.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
-/** interface.md 4.5 and 2.3, with decisions.md "Money" and "Late success". How it settles: settlement.test.ts. */
+/** CONTRACT 14.1. How it settles: settlement.test.ts. */
 describe('GET /v1/balance', () => {
   let test: TestService;
 

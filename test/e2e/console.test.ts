@@ -3,7 +3,7 @@ import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** operators.md "Console", as HTTP: who is let in, what is refused, and that forms do what the routes do. */
+/** The console as HTTP (CONTRACT 20.4): who is let in, what is refused, and that forms do what the routes do. */
 describe('the console', () => {
   const clock = new MovableClock();
   let test: TestService;

@@ -10,7 +10,7 @@ interface Fault {
 /** The rest of a body whose amount is written out. */
 const phoneAndReference = '"phone":"255700000000","reference":"order-1"';
 
-/** interface.md 4.1 with decisions.md "Money", "Phone" and "Request fields". */
+/** CONTRACT 8.1 and 8.5, 6 and 7. */
 describe('POST /v1/collections', () => {
   let test: TestService;
   let merchant: TestMerchant;

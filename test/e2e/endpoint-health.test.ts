@@ -4,7 +4,7 @@ import { limits } from '../../src/limits.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** interface.md 6.2: "An endpoint that fails continuously for three days is disabled, and is re-enabled …". */
+/** CONTRACT 13.5: "An endpoint that fails continuously for three days is disabled, and is re-enabled …". */
 describe('an endpoint that fails', () => {
   const { hourMs, minuteMs, secondMs } = limits;
   const clock = new MovableClock();

@@ -4,7 +4,7 @@ import { type Call, callRaw, type Reply } from '../support/call.ts';
 import { checkResponse } from '../support/contract.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** interface.md 7 with decisions.md "Errors". Codes of single fields: create-collection.test.ts. */
+/** CONTRACT 4. Codes of single fields: create-collection.test.ts. */
 describe('errors', () => {
   const good = { amount: 5000, phone: '255700000000', reference: 'order-1' };
   let test: TestService;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** interface.md 2.4, 4.6 and 6.1, with decisions.md "Events and webhooks". */
+/** CONTRACT 12. */
 describe('events', () => {
   let test: TestService;
   let merchant: TestMerchant;

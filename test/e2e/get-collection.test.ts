@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { type Received, type Receiver, startReceiver, startTestService } from '../support/service.ts';
 
-/** interface.md 4.3 and 2.1, with decisions.md "Public statuses". */
+/** CONTRACT 8.2 to 8.6. */
 describe('GET /v1/collections/{id}', () => {
   let test: TestService;
   let merchant: TestMerchant;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startTestService, type TestService, until } from '../support/service.ts';
 
-/** operators.md "Two listeners": /livez, /readyz and /version on both. */
+/** CONTRACT 20.1: /livez, /readyz and /version on both. */
 describe('health', () => {
   const listeners = ['merchants', 'operators'] as const;
   let test: TestService;

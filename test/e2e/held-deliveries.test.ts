@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** webhooks.md "Isolation": what was held is released beside what is fresh, not before it. More: HELD=10000. */
+/** CONTRACT 13.10: what was held is released beside what is fresh, not before it. More: HELD=10000. */
 const heldCount = Number(process.env.HELD ?? 250);
 
 describe(`${heldCount} held deliveries`, () => {

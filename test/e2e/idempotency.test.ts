@@ -3,7 +3,7 @@ import { limits } from '../../src/limits.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import { type Answer, startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** interface.md 4.1 "Idempotency rules" with decisions.md "Idempotency". */
+/** CONTRACT 5. */
 describe('idempotency', () => {
   const clock = clockAtNoon();
   let test: TestService;

@@ -9,7 +9,7 @@ const gross = 5_000;
 const fee = 100;
 const net = gross - fee;
 
-/** decisions.md "Late success" and money.md's table: what happens to money that contradicts a final word. */
+/** CONTRACT 11: what happens to money that contradicts a final word. */
 describe('late payments', function () {
   this.timeout(60_000);
   let test: TestService;

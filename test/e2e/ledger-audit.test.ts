@@ -6,7 +6,7 @@ import { startTestService, type TestService, until } from '../support/service.ts
 
 const { dayMs, hourMs, minuteMs } = limits;
 
-/** money.md "Auditor", in the running worker; what it finds is in test/integration/auditor.test.ts. */
+/** The auditor (CONTRACT 18.6) in the running worker; what it finds is in test/integration/auditor.test.ts. */
 describe('the auditor in the worker', function () {
   this.timeout(60_000);
   let test: TestService;

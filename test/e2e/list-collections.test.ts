@@ -3,7 +3,7 @@ import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** interface.md 4.2 and 2.5, with the filters of decisions.md "Request fields". */
+/** CONTRACT 8.6 and 3.5. */
 describe('GET /v1/collections', () => {
   const clock = new MovableClock();
   const total = 45;

@@ -4,7 +4,7 @@ import { clockAtNoon } from '../support/noon.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, type Receiver, startReceiver, startTestService } from '../support/service.ts';
 
-/** interface.md 1 and 5: each key belongs to one merchant and to one mode, and nothing crosses. */
+/** CONTRACT 1.2: each key belongs to one merchant and to one mode, and nothing crosses. */
 describe('modes', () => {
   let test: TestService;
   let merchant: TestMerchant;

@@ -4,7 +4,7 @@ import { MovableClock } from '../../src/clock.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, startTestService, until } from '../support/service.ts';
 
-/** operators.md "Admin API": where a payment stands, how it got there, and what an operator may do about it. */
+/** Where a payment stands, how it got there, and what an operator may do about it. */
 describe('operators and actors', () => {
   let test: TestService;
   let merchant: TestMerchant;

@@ -6,7 +6,7 @@ import { insertAll, type Planted, plantCollections, plantDeliveries } from '../s
 import { startTestService, type TestService } from '../support/service.ts';
 
 /**
- * operators.md "Admin API": lists over many documents. What MongoDB did for each answer is read from its profiler:
+ * Operators' lists over many documents. What MongoDB did for each answer is read from its profiler:
  * an index gives the order, and hardly more is read than is answered. `STORED=1000000` plants as many, and says how
  * long each answer took.
  */

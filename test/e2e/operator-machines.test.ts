@@ -3,7 +3,7 @@ import { MovableClock } from '../../src/clock.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
 
-/** operators.md "Admin API": the machines, who stands where on them, and how it looked at any step. */
+/** The machines, who stands where on them, and how it looked at any step. */
 describe('operators and machines', () => {
   let test: TestService;
   let merchant: TestMerchant;

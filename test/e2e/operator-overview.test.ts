@@ -7,7 +7,7 @@ import { clockAtNoon } from '../support/noon.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
 
-/** operators.md "Console" 1: what needs a person comes first, each tile with the list behind it. */
+/** CONTRACT 20.5: what needs a person comes first, each tile with the list behind it. */
 describe('operators’ overview', () => {
   let test: TestService;
   let merchant: TestMerchant;

@@ -5,7 +5,7 @@ import { checksum } from '../../src/merchants/merchants.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';
 
-/** operators.md "Two listeners": operators are named tokens with a role, hashed at rest, gone when revoked. */
+/** CONTRACT 20.2: operators are named tokens with a role, hashed at rest, gone when revoked. */
 describe('named operators', () => {
   let test: TestService;
   let merchant: TestMerchant;

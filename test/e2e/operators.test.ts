@@ -9,7 +9,7 @@ import {
   until,
 } from '../support/service.ts';
 
-/** operators.md "Admin API". Endpoints: webhook-endpoints.test.ts; settlement: settlement.test.ts. */
+/** CONTRACT 20.3. Endpoints: webhook-endpoints.test.ts; settlement: settlement.test.ts. */
 describe('operators', () => {
   let test: TestService;
   let merchant: TestMerchant;

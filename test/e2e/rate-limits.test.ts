@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Answer, startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** decisions.md "Rate limits". Five at once, then one a second. */
+/** CONTRACT 15.1. Five at once, then one a second. */
 describe('rate limits', () => {
   const env = { RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '5' };
   let test: TestService;

@@ -3,7 +3,7 @@ import { limits } from '../../src/limits.ts';
 import { clockAtNoon, untilNoonMs } from '../support/noon.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
-/** interface.md 1 and 8: pending funds become available at T+1 by default, at 00:00 EAT (21:00 UTC). */
+/** CONTRACT 14.2: pending funds become available at T+1 by default, at 00:00 EAT (21:00 UTC). */
 describe('settlement', () => {
   const { dayMs, hourMs, minuteMs, secondMs, eatOffsetMs } = limits;
   const net = 4_900;

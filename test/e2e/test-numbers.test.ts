@@ -8,7 +8,7 @@ interface Payment {
   id: string;
 }
 
-/** decisions.md "Test mode". Every duration of the test rail is divided by 50 here. */
+/** CONTRACT 10. Every duration of the test rail is divided by 50 here. */
 describe('test numbers', () => {
   const speed = 50;
   /** What a slow machine may add: real seconds, not divided by the speed. */

@@ -3,7 +3,7 @@ import { type DnsReply, type DnsServer, startDnsServer } from '../support/dns-se
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** interface.md 6.2: endpoints are publicly reachable, private addresses are refused, live ones use https. */
+/** CONTRACT 13.1: endpoints are publicly reachable, private addresses are refused, live ones use https. */
 describe('webhook endpoints', () => {
   const names: Record<string, DnsReply> = {
     'hooks.shop.example.com': ['93.184.216.34'],

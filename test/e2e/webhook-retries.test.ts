@@ -7,7 +7,7 @@ import { horizonMs } from '../../src/wiring.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** interface.md 6.2: what failed is sent again after 1 min, 5 min, 30 min, 2 h, 6 h and 12 h, then never. */
+/** CONTRACT 13.3: what failed is sent again after 1 min, 5 min, 30 min, 2 h, 6 h and 12 h, then never. */
 describe('webhook retries', () => {
   const { minuteMs, hourMs, secondMs, dayMs } = limits;
   const waitsMs = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs, 12 * hourMs];

@@ -8,7 +8,7 @@ import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Received, type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 
-/** interface.md 6.2 and 6.3. When failures are repeated: webhook-retries.test.ts. */
+/** CONTRACT 13. When failures are repeated: webhook-retries.test.ts. */
 describe('webhooks', () => {
   const clock = new MovableClock();
   let test: TestService;

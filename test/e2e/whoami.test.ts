@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** interface.md 4.4 and 2.2. */
+/** CONTRACT 2.7. */
 describe('GET /v1/whoami', () => {
   let test: TestService;
   let merchant: TestMerchant;

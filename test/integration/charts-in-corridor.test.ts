@@ -7,7 +7,7 @@ import { patienceMs, Rig, type RigOptions } from '../support/rig.ts';
 import { Run } from '../support/run.ts';
 
 /**
- * The generated paths once more, through the real corridor on real MongoDB (charts.md, "Testing them"): every kind
+ * The generated paths once more, through the real corridor on real MongoDB: every kind
  * of step as it should be, and every transition as it should not: twice, in the wrong order, with processes that
  * die and with commits nobody hears of.
  */

@@ -5,7 +5,7 @@ import { checked, type History } from '../support/invariants.ts';
 import type { Move } from '../support/moves.ts';
 import { type Path, type Survey, survey, titleOf } from '../support/paths.ts';
 
-/** Every step of every chart, generated from the charts themselves (charts.md, "Testing them"). */
+/** Every step of every chart, generated from the charts themselves. */
 describe('generated paths', function () {
   this.timeout(300_000);
   for (const model of models) {

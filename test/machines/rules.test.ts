@@ -7,7 +7,7 @@ import { models } from '../support/every-chart.ts';
 import type { Model } from '../support/moves.ts';
 import { survey } from '../support/paths.ts';
 
-/** The rules for all charts (charts.md), read off the definitions. */
+/** The rules for all charts, read off the definitions. */
 
 interface Implementations {
   actions: Record<string, { type?: string }>;

@@ -190,7 +190,7 @@ export class Desk {
     this.#process = undefined;
   }
 
-  /** The invariants of money.md, from three sides: the auditor, the collections' own states, the past. */
+  /** The invariants of the books (CONTRACT 18), from three sides: the auditor, the collections' own states, the past. */
   async #check(): Promise<void> {
     await expectSound(this.#till, false);
     const { db } = this.#till;

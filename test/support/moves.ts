@@ -35,7 +35,7 @@ export const hourMs = 60 * minuteMs;
 /** Noon of 21 November 2026 in Dar es Salaam. */
 export const startMs = Date.parse('2026-11-21T09:00:00.000Z');
 
-/** M-Pesa's terms (charts.md). */
+/** M-Pesa's terms (docs/RAILS.md). */
 export const mpesaTerms: RailTerms = {
   pushWindowMs: 60 * secondMs,
   promptLifeMs: 120 * secondMs,

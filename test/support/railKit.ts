@@ -9,7 +9,7 @@ import { Chart, earliestOf, type World } from './charts.ts';
 import { until } from './service.ts';
 
 /**
- * The conformance kit of a rail (rails.md): the same facts, stated of any door to a network. A rail is not judged by
+ * The conformance kit of a rail (CONTRACT 19): the same facts, stated of any door to a network. A rail is not judged by
  * what it says alone but by where the collection's chart gets with it, against what the network knows moved.
  */
 export interface Story {

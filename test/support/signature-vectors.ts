@@ -110,7 +110,7 @@ function accepted(): VerifyVector[] {
   ];
 }
 
-/** Rule 4 of interface.md §6.3: `t` is an integer, and there is a `v1`. */
+/** CONTRACT 13.7: `t` is an integer, and there is a `v1`. */
 function malformed(): VerifyVector[] {
   const good = code(secret, t, body);
   const badTimes: [string, string][] = [
@@ -223,7 +223,7 @@ function signVector(name: string, secrets: string[], bytes: string | Buffer, atM
 export function makeVectors(): Vectors {
   return {
     about: [
-      'Cases for Service-Signature (interface.md 6.3), for any language: verify the bytes of body_base64 and header',
+      'Cases for Service-Signature (docs/CONTRACT.md 13.6), for any language: verify the bytes of body_base64 and header',
       'against secret at now_seconds; verdict and reason are what must come out (header null: there is none).',
       'sign holds whole sets of headers, secrets newest first. Every code was computed with the command in openssl,',
       'which reads the message (t, a dot, the body) on stdin; hexkey is the whole secret, whsec_ included, in hex.',

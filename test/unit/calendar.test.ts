@@ -33,7 +33,7 @@ const delays = fc.integer({ min: 0, max: 31 });
 
 describe('settlement calendar', () => {
   const vectors: [at: string, delayDays: number, due: string, date: string][] = [
-    // money.md
+    // worked by hand
     ['2026-11-21T20:59:59.999Z', 1, '2026-11-21T21:00:00.000Z', '2026-11-22'],
     ['2026-11-21T21:00:00.000Z', 1, '2026-11-22T21:00:00.000Z', '2026-11-23'],
     ['2026-12-31T22:30:00.000Z', 1, '2027-01-01T21:00:00.000Z', '2027-01-02'],

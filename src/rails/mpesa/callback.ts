@@ -8,7 +8,7 @@ const idPattern = /^[\w-]{1,64}$/;
 const textMaxChars = 256;
 
 /**
- * What a callback of M-Pesa names (background/rails.md 1.1, "Async mode"). Pure, and never throws: nothing in a
+ * What a callback of M-Pesa names. Pure, and never throws: nothing in a
  * callback is signed, so it yields identifiers and evidence, never a verdict.
  */
 export function parseMpesaCallback(raw: RawCallback): CallbackParse {

@@ -3,9 +3,8 @@ import type { Fault, Unclear } from '../rails.ts';
 
 /**
  * What M-Pesa's result codes mean, as data and per market: the same number means different things in different
- * markets, so tables are never merged. Source: the OpenAPI documentation of vodacomTZN, in
- * background/rails.md 1.1. Classification goes by `output_ResponseCode`, never by HTTP status: 401 with INS-6 is
- * the customer's refusal, 401 without a code is the session.
+ * markets, so tables are never merged. Source: the OpenAPI documentation of vodacomTZN (docs/RAILS.md).
+ * Classification goes by `output_ResponseCode`, never by HTTP status: 401 with INS-6 is the customer's refusal, 401 without a code is the session.
  */
 export type PushMeaning =
   | { is: 'done' }

@@ -1,4 +1,4 @@
-/** What is sent to M-Pesa in its fields (background/rails.md 1.1), made from what we keep. Pure. */
+/** What is sent to M-Pesa in its fields, made from what we keep. Pure. */
 
 const descriptionMaxChars = 256;
 const displayChars = 16;

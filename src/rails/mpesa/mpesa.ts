@@ -37,7 +37,7 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** M-Pesa's times (charts.md "collection"). */
+/** M-Pesa's times. */
 export const mpesaTerms: RailTerms = {
   pushWindowMs: minuteMs,
   promptLifeMs: 120 * secondMs,
@@ -93,7 +93,7 @@ interface Ask {
   beforeFirstByte?: () => NotSent | undefined;
 }
 
-/** M-Pesa Tanzania over Vodacom's OpenAPI (rails.md, "M-Pesa Tanzania"). */
+/** M-Pesa Tanzania over Vodacom's OpenAPI (docs/RAILS.md). */
 export class MpesaRail implements Rail {
   readonly name = 'MPESA_TZ';
   readonly terms: RailTerms;
