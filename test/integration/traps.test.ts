@@ -29,7 +29,7 @@ import { startTestService } from '../support/service.ts';
 /** A chart of one state. */
 const single = { ...chartOptions, initial: 'only', states: { only: {} } } as const;
 
-/** ARCHITECTURE.md, "Traps measured in xstate 5.33": each is met by the corridor. */
+/** ARCHITECTURE.md, "XState 5.33": each is met by the corridor. */
 describe('the traps of xstate', () => {
   let corridor: Corridor;
 
