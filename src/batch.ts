@@ -52,3 +52,29 @@ export class BatchReader<Value> {
     return batch;
   }
 }
+
+/**
+ * Does `work` with each item, at most `atOnce` of them at a time, and takes the next only when there is room. Each
+ * stands alone: all are tried whatever becomes of the others, and the first fault is thrown at the end.
+ */
+export async function eachOf<Item>(
+  items: AsyncIterable<Item>,
+  atOnce: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const faults: unknown[] = [];
+  const running = new Set<Promise<void>>();
+  try {
+    for await (const item of items) {
+      const mine: Promise<void> = work(item)
+        .catch((error) => void faults.push(error))
+        .finally(() => running.delete(mine));
+      running.add(mine);
+      if (running.size >= atOnce) await Promise.race(running);
+    }
+  } catch (error) {
+    faults.push(error);
+  }
+  await Promise.all(running);
+  if (faults.length > 0) throw faults[0];
+}

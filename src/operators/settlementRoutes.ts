@@ -174,6 +174,8 @@ export function runSettlement({
           made: report.made,
           settled: report.settled,
           amount: report.amountTzs,
+          /** Buckets whose settlement is set aside: they wait until it is let go. */
+          set_aside: report.setAside,
         },
       };
     },

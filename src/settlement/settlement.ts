@@ -1,6 +1,15 @@
 import type { Db } from 'mongodb';
 import type { SettlementContext } from '../../machines/settlement.ts';
-import { type ActorDoc, type Actors, actorIndexes, type Cause, StepRaced } from '../actors/actors.ts';
+import {
+  type ActorDoc,
+  type Actors,
+  actorIndexes,
+  type Cause,
+  NewerDocument,
+  Poison,
+  StepRaced,
+} from '../actors/actors.ts';
+import { eachOf } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { type Bucket, dropEmptyBucket, openBuckets } from '../ledger/ledger.ts';
@@ -35,6 +44,8 @@ export interface SettlementDoc extends ActorDoc {
 export const midnightQueue = 'settlement';
 /** A payment that commits in the very moment changes the bucket: read again, this often. */
 const maxRaces = 50;
+/** Buckets under way at once: their steps share batches, and a midnight of a thousand takes seconds. */
+const bucketsAtOnce = 64;
 
 interface SettlementsOptions {
   db: Db;
@@ -48,6 +59,8 @@ export interface RunReport {
   made: number;
   settled: number;
   amountTzs: number;
+  /** Buckets that were left because their settlement is set aside, or written by newer code. */
+  setAside: number;
 }
 
 export class Settlements {
@@ -60,24 +73,35 @@ export class Settlements {
   /**
    * Makes a settlement for each new bucket and settles every bucket that is due, with `asOfMs` only those that
    * were due by then. A moment still to come counts as now: money is never available before its date. Safe to
-   * run from many processes, at any time and as often as one likes.
+   * run from many processes, at any time and as often as one likes. Each bucket stands alone: what befalls one
+   * is nobody else's.
+   * @throws the first fault that was more than a settlement set aside, once every other bucket has been tried
    */
   async settleDue(cause: Cause, asOfMs = Number.POSITIVE_INFINITY): Promise<RunReport> {
     const dueByMs = Math.min(asOfMs, this.#options.clock.now());
-    const report: RunReport = { made: 0, settled: 0, amountTzs: 0 };
-    const known = new Set<string>();
-    for await (const bucket of openBuckets(this.#options.db)) {
+    const report: RunReport = { made: 0, settled: 0, amountTzs: 0, setAside: 0 };
+    const making = new Map<string, Promise<boolean>>();
+    await eachOf(openBuckets(this.#options.db), bucketsAtOnce, async (bucket) => {
       const id = settlementId(bucket);
-      if (!known.has(id)) {
-        known.add(id);
-        if (await this.#make(bucket, cause)) report.made += 1;
+      if (!making.has(id)) {
+        const made = this.#make(bucket, cause);
+        making.set(id, made);
+        if (await made) report.made += 1;
       }
-      if (dateDueAtMs(bucket.date) > dueByMs) continue;
-      const amountTzs = await this.#settle(bucket, cause);
-      if (amountTzs === 0) continue;
-      report.settled += 1;
-      report.amountTzs += amountTzs;
-    }
+      // Another stripe's bucket waits for the same settlement to be there.
+      await making.get(id);
+      if (dateDueAtMs(bucket.date) > dueByMs) return;
+      try {
+        const amountTzs = await this.#settle(bucket, cause);
+        if (amountTzs === 0) return;
+        report.settled += 1;
+        report.amountTzs += amountTzs;
+      } catch (error) {
+        if (!(error instanceof Poison) && !(error instanceof NewerDocument)) throw error;
+        report.setAside += 1;
+        this.#options.log.debug({ settlement: id, error: String(error) }, 'not settled: set aside');
+      }
+    });
     return report;
   }
 

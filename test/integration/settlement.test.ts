@@ -111,6 +111,51 @@ describe('settlement on MongoDB', function () {
     expect(await readBalance(till.db, merchant._id, 'test')).to.include({ pending: 9_800, available: 0 });
   });
 
+  describe('where some settlements are set aside', () => {
+    const setAside = async (id: string, fields: object) => {
+      const { matchedCount } = await till.db
+        .collection<{ _id: string }>('settlements')
+        .updateOne({ _id: id }, { $set: fields });
+      expect(matchedCount, id).to.equal(1);
+    };
+
+    it('everybody else’s money is available at its midnight', async () => {
+      const process = await till.process();
+      const merchants = await payments(till, [process, await till.process()]);
+      await process.settlements.settleDue(sweeping, noonMs); // makes them
+      const [first, second] = merchants.map(({ _id }) => `stl.test.${_id}.2026-11-22`);
+      // One was set aside before, one will be by this run, and one is a newer process's.
+      await setAside(first!, { quarantined: { at: new Date(noonMs), why: 'a test' } });
+      await setAside(second!, { snapshot: { value: 'nowhere', context: null } });
+      await setAside(`stl.test.${ids[0]}.2026-11-23`, { machineVersion: 99 });
+      clock.advance(3 * dayMs);
+      const other = await till.process();
+      const report = await other.settlements.settleDue({ kind: 'operator', id: 'ann' });
+      // Two stripes each: both days of the third merchant, and the second day of the second one.
+      expect(report).to.include({ settled: 6, setAside: 6 });
+      expect(await readBalance(till.db, ids[2]!, 'test')).to.include({ pending: 0 });
+      expect((await other.settlements.settleDue(sweeping)).setAside, 'and again').to.equal(6);
+      const kinds = (await auditAll(till.db, clock.now())).breaches.map(({ kind }) => kind);
+      expect(kinds, 'the auditor tells').to.deep.equal(Array(6).fill('bucket.overdue'));
+    });
+
+    it('a bucket that fails otherwise is told, when all the others have been settled', async () => {
+      const process = await till.process();
+      const merchants = await payments(till, [process]);
+      clock.advance(3 * dayMs);
+      const { send } = process.actors;
+      process.actors.send = (ref, ...rest) =>
+        ref.id.includes(ids[0]!)
+          ? Promise.reject(new Error('a fault'))
+          : send.call(process.actors, ref, ...rest);
+      const told = await process.settlements.settleDue(sweeping).catch(String);
+      expect(told).to.equal('Error: a fault');
+      for (const { _id } of merchants.slice(1)) {
+        expect(await readBalance(till.db, _id, 'test')).to.include({ pending: 0 });
+      }
+    });
+  });
+
   describe('ends in the same books', () => {
     let calm: object;
 
