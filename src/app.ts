@@ -72,6 +72,7 @@ import {
   listFeePlans,
   showFeePlan,
 } from './operators/feeRoutes.ts';
+import { issueKey, type KeyAdminDeps, listKeys, revokeApiKey, rotateApiKey } from './operators/keyRoutes.ts';
 import {
   drawMachine,
   drawMermaid,
@@ -92,13 +93,9 @@ import {
 import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
 import {
   createMerchant,
-  issueKey,
-  listKeys,
   listMerchants,
   type MerchantAdminDeps,
   patchMerchant,
-  revokeApiKey,
-  rotateApiKey,
   showMerchant,
 } from './operators/routes.ts';
 import { type SearchAdminDeps, search } from './operators/searchRoutes.ts';
@@ -150,6 +147,7 @@ export interface AppDeps {
 
 /** What the operators' routes need. */
 export type OperatorDeps = MerchantAdminDeps &
+  KeyAdminDeps &
   EndpointAdminDeps &
   DeliveryAdminDeps &
   SettlementAdminDeps &

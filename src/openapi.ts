@@ -165,6 +165,7 @@ function parameters({ endpoint }: Route, components: Components): Json[] {
   add('path', endpoint.params);
   add('query', endpoint.query);
   if (endpoint.idempotent) listed.push({ $ref: '#/components/parameters/IdempotencyKey' });
+  if (endpoint.once) listed.push(onceParameter);
   listed.push({ $ref: '#/components/parameters/RequestId' });
   return listed;
 }
@@ -191,6 +192,7 @@ export function errorCodesOf({ auth, endpoint }: Route): ErrorCode[] {
     codes.push('idempotency_key_missing', 'idempotency_key_invalid');
     codes.push('idempotency_key_reused', 'idempotency_key_in_use');
   }
+  if (endpoint.once) codes.push('idempotency_key_invalid', 'idempotency_key_reused', 'action_not_allowed');
   return [...new Set([...codes, ...(endpoint.operation.errors ?? [])])];
 }
 
@@ -290,6 +292,12 @@ const idempotencyKeyParameter: Json = {
     'Unique per operation, and the same again when you retry: 1 to 255 printable ASCII characters. Kept 24 hours.',
   // Spaces at the ends are lost on the way, as in every header.
   schema: { type: 'string', maxLength: 255, pattern: '^[\\x21-\\x7E]([\\x20-\\x7E]*[\\x21-\\x7E])?$' },
+};
+
+const onceParameter: Json = {
+  ...idempotencyKeyParameter,
+  required: false,
+  description: 'Sent again with the same, the request is refused, and the refusal names what it had made.',
 };
 
 function securitySchemes(routes: readonly Route[]): Record<string, Json> {

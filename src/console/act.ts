@@ -43,7 +43,10 @@ export async function act(
     const sent = route.endpoint.body
       ? { path, body: fields }
       : { path: `${path}?${new URLSearchParams(fields as Record<string, string>)}` };
-    const answer = await inside.call({ method, ...sent, ...visitor });
+    const answer = await inside.call({
+      ...{ method, ...sent, ...visitor },
+      idempotencyKey: onceOf(form),
+    });
     return outcomeOf(answer, { form, back, id: route.endpoint.operation.id });
   } catch (error) {
     const known = toAppError(error);
@@ -52,6 +55,12 @@ export async function act(
     const message = faults.length > 0 ? undefined : known.message;
     return { kind: 'again', back, status: known.httpStatus, trial: trialOf(form, { message, faults }) };
   }
+}
+
+/** Names this showing of the form: what is done once is not done again by a reload. */
+function onceOf(form: URLSearchParams): string | undefined {
+  const once = form.get('once') ?? '';
+  return /^[0-9a-f]{32}$/.test(once) ? once : undefined;
 }
 
 function outcomeOf(

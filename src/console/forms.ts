@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Endpoint, type Fault, type Method, type OperatorPrincipal, roleAllows } from '../http/http.ts';
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
@@ -70,7 +71,9 @@ export function formOf(visit: Visit, spec: FormSpec): Html {
       schema.properties[name]!,
     );
   };
-  const hidden = { form_token: visit.formToken, to: spec.to, back: visit.here, form: spec.id };
+  // Sent a second time, by a reload of the answer, the same form makes nothing more.
+  const once = randomBytes(16).toString('hex');
+  const hidden = { form_token: visit.formToken, to: spec.to, back: visit.here, form: spec.id, once };
   return html`<details class="act${spec.isDangerous ? ' danger' : ''}" ${trial ? html`open` : ''}>
 <summary>${spec.title}</summary>
 <form method="post" action="/console/act" id="${spec.id}">

@@ -14,12 +14,19 @@ export {
   type Fault,
   type FaultCode,
   faulty,
+  idempotencyKeyReused,
   permissionDenied,
   resourceNotFound,
   serviceUnavailable,
 } from './errors.ts';
 export { type Health, livez, readyz, version } from './health.ts';
-export { IdempotencyStore, idempotencySpec, type ProducedAnswer, ReplayConflict } from './idempotency.ts';
+export {
+  fingerprint,
+  IdempotencyStore,
+  idempotencySpec,
+  type ProducedAnswer,
+  ReplayConflict,
+} from './idempotency.ts';
 export { type Inside, type InsideRoute, insideOf } from './inside.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
 export { type Listener, listen, refuseSocket } from './listen.ts';

@@ -10,6 +10,8 @@ interface InsideCall {
   body?: Record<string, unknown>;
   principal: OperatorPrincipal;
   requestId: string;
+  /** For routes that are carried out `once`. */
+  idempotencyKey?: string;
 }
 
 /** An operators' route as a form needs to know it. */
@@ -65,13 +67,13 @@ function prepare(method: Method, path: string, role: Role, route: Route): Prepar
   return {
     ...{ method, role, endpoint },
     pattern: new RegExp(`^${pattern}$`),
-    run: async ({ principal, body = {}, requestId }, params, querystring) => {
+    run: async ({ principal, body = {}, requestId, idempotencyKey }, params, querystring) => {
       if (!roleAllows(principal.role, role)) throw permissionDenied();
       checks ??= checksOf(endpoint);
       checks.params?.(params);
       const query = checks.query(querystring);
       checks.body?.(body, principal);
-      const nothing = { raw: undefined, idempotencyKey: undefined, recordWrite: recordNothing };
+      const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing };
       return endpoint.handler({ ...nothing, principal, params, query, body, requestId });
     },
   };

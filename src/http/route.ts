@@ -33,7 +33,7 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
   /** The body's bytes, on routes with `rawMaxBytes`. */
   raw: Buffer | undefined;
   requestId: string;
-  /** Present on idempotent routes. */
+  /** Present on idempotent routes, and where it was sent on those that are carried out `once`. */
   idempotencyKey: string | undefined;
   /**
    * Idempotent routes only: the write that stores this answer under the caller's Idempotency-Key. It belongs in
@@ -91,6 +91,8 @@ export interface Endpoint<Who> {
   rawMaxBytes?: number;
   /** Needs an Idempotency-Key, and replays (CONTRACT 5). */
   idempotent?: boolean;
+  /** Takes an Idempotency-Key, need not have one, and refuses what comes again with it: a secret is shown once. */
+  once?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */
   check?: (body: Readonly<Record<string, unknown>>, principal: Who) => Fault[];
   handler: (request: HttpRequest<Who>) => Promise<Answer> | Answer;

@@ -94,7 +94,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     if (route.auth === 'merchant') refuseSuspended(principal as Principal);
     const body = checkBody ? await readJson(ctx) : undefined;
     const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
-    const key = store ? idempotencyKey(ctx) : undefined;
+    const key = store || (endpoint.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
 
     const produce = async (recordWrite: RecordWrite): Promise<Answer> => {
       checkParams?.(ctx.params);
@@ -175,6 +175,10 @@ function rateLimit({ limiter, terms }: { limiter: RateLimiter; terms: RateTerms 
 }
 
 const keyPattern = /^[\x20-\x7E]{1,255}$/;
+
+function hasKey(ctx: Context): boolean {
+  return ctx.req.headers['idempotency-key'] !== undefined;
+}
 
 function idempotencyKey(ctx: Context): string {
   const key = ctx.req.headers['idempotency-key'];

@@ -27,6 +27,8 @@ export interface Merchant {
   latePayments: 'hold' | 'accept';
   limits: MerchantLimits;
   createdAt: Date;
+  /** Of changes since it was made; absent: none. Whoever changes it says which one they have read. */
+  revision?: number;
 }
 
 /** Absent: the installation's default. Amounts are whole shillings, stored as 64-bit integers. */
@@ -128,7 +130,10 @@ export interface MerchantChanges {
   limits?: { [Name in keyof MerchantLimits]: number | null };
 }
 
-/** The merchant as it will be and the write that makes it so. Touches only the named fields. */
+/**
+ * The merchant as it will be and the write that makes it so. What was read is what is changed: committing it when
+ * somebody else changed the merchant in between is a `race`.
+ */
 export function updateMerchant(
   current: Merchant,
   changes: MerchantChanges,
@@ -143,17 +148,17 @@ export function updateMerchant(
   // Whole, so that the names of limits never become a path.
   const newLimits = withChanges(current.limits, limitChanges ?? {});
   if (limitChanges) set.limits = storedLimits(newLimits);
-  const record = { ...withChanges(current, plain), limits: newLimits };
+  if (Object.keys(set).length + Object.keys(unset).length === 0) return { record: current, writes: [] };
+  const { revision = 0 } = current;
+  const record = { ...withChanges(current, plain), limits: newLimits, revision: revision + 1 };
   const update: UpdateFilter<Doc> = {
-    ...(Object.keys(set).length ? { $set: set } : {}),
+    $set: { ...set, revision: revision + 1 },
     ...(Object.keys(unset).length ? { $unset: unset } : {}),
   };
-  if (Object.keys(update).length === 0) return { record, writes: [] };
+  const filter = { _id: current._id, revision: revision === 0 ? { $exists: false } : revision };
   return {
     record,
-    writes: [
-      { op: 'update', into: merchantsSpec.name, filter: { _id: current._id }, update, onMiss: 'race' },
-    ],
+    writes: [{ op: 'update', into: merchantsSpec.name, filter, update, onMiss: 'race' }],
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
@@ -21,6 +22,7 @@ import {
   type SealedSecret,
   type Webhooks,
 } from '../webhooks/webhooks.ts';
+import { type Claim, once } from './change.ts';
 import { auditLine } from './operators.ts';
 import { memoryOf, timeOrNull } from './queries.ts';
 import type { OperatorReader } from './reader.ts';
@@ -28,6 +30,7 @@ import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.t
 
 /** Webhook endpoints, for operators. What happens to one is decided by its chart. */
 export interface EndpointAdminDeps {
+  db: Db;
   actors: Actors;
   clock: Clock;
   config: Config;
@@ -91,6 +94,7 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
       'The signing secret is shown once.',
       ['action_not_allowed'],
     ),
+    once: true,
     params: idParam('mer'),
     body: bodyOf('NewEndpoint', {
       mode: ModeField,
@@ -99,41 +103,44 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
       description: Type.Optional(Type.String({ maxLength: 200 })),
       reason: Reason,
     }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const merchant = await found(merchants.find(params.id as string));
-      const mode = body.mode as 'test' | 'live';
-      await checkAddress(body.url, mode, config);
-      if ((await webhooks.count(merchant._id, mode)) >= limits.webhookEndpointsMax) {
-        throw actionNotAllowed(
-          `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
-        );
-      }
-      const { actor, secret } = webhooks.newEndpoint({
-        merchantId: merchant._id,
-        mode,
-        url: body.url,
-        description: body.description,
-        eventTypes: body.event_types as (typeof eventTypes)[number][] | undefined,
-        by: principal.name,
-      });
-      const doc = await actors.create(actor, {
-        stepId: requestId,
-        cause: { kind: 'operator', id: principal.name },
-        writes: [
-          auditLine({
-            at: clock.now(),
-            by: principal.name,
-            action: 'endpoint.registered',
-            target: actor.id,
-            merchantId: merchant._id,
-            reason: body.reason,
-            requestId,
-            after: { mode, url: body.url },
-          }),
-        ],
-      });
-      return { status: 201, body: { ...presentEndpoint(doc as EndpointDoc), secret } };
-    },
+    handler: (request) =>
+      once(deps, request, 'registerEndpoint', async (claim) => {
+        const { principal, params, body, requestId } = request;
+        const merchant = await found(merchants.find(params.id as string));
+        const mode = body.mode as 'test' | 'live';
+        await checkAddress(body.url, mode, config);
+        if ((await webhooks.count(merchant._id, mode)) >= limits.webhookEndpointsMax) {
+          throw actionNotAllowed(
+            `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
+          );
+        }
+        const { actor, secret } = webhooks.newEndpoint({
+          merchantId: merchant._id,
+          mode,
+          url: body.url,
+          description: body.description,
+          eventTypes: body.event_types as (typeof eventTypes)[number][] | undefined,
+          by: principal.name,
+        });
+        const doc = await actors.create(actor, {
+          stepId: requestId,
+          cause: { kind: 'operator', id: principal.name },
+          writes: [
+            ...claim(actor.id),
+            auditLine({
+              at: clock.now(),
+              by: principal.name,
+              action: 'endpoint.registered',
+              target: actor.id,
+              merchantId: merchant._id,
+              reason: body.reason,
+              requestId,
+              after: { mode, url: body.url },
+            }),
+          ],
+        });
+        return { status: 201, body: { ...presentEndpoint(doc as EndpointDoc), secret } };
+      }),
   });
 }
 
@@ -200,7 +207,8 @@ export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): En
 }
 
 /** A new signing secret; until the overlap ends both sign, so a merchant can change over without a gap. */
-export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function rotateSecret(deps: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+  const { actors, clock, webhooks } = deps;
   return forOperators({
     operation: operation(
       'rotateSecret',
@@ -209,6 +217,7 @@ export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): En
       'The secret is shown once.',
       ['action_not_allowed'],
     ),
+    once: true,
     params: idParam('we'),
     body: bodyOf('SecretRotation', {
       overlap_seconds: Type.Optional(
@@ -216,24 +225,27 @@ export function rotateSecret({ actors, clock, webhooks }: EndpointAdminDeps): En
       ),
       reason: Reason,
     }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const id = params.id as string;
-      await standing(actors, id);
-      const { reason } = body;
-      const { secret, stored } = webhooks.newSecret(id);
-      const overlapMs = (body.overlap_seconds ?? limits.secretOverlapMs / 1000) * 1000;
-      const doc = await command(
-        actors,
-        clock,
-        principal,
-        { id, type: 'operator.updated', reason, requestId },
-        {
-          data: (now) => ({ secrets: webhooks.rotated(now.secrets as SealedSecret[], stored, overlapMs) }),
-          audit: { action: 'endpoint.secret_rotated', after: { overlapMs } },
-        },
-      );
-      return { status: 201, body: { ...presentEndpoint(doc), secret } };
-    },
+    handler: (request) =>
+      once(deps, request, 'rotateSecret', async (claim) => {
+        const { principal, params, body, requestId } = request;
+        const id = params.id as string;
+        await standing(actors, id);
+        const { reason } = body;
+        const { secret, stored } = webhooks.newSecret(id);
+        const overlapMs = (body.overlap_seconds ?? limits.secretOverlapMs / 1000) * 1000;
+        const doc = await command(
+          actors,
+          clock,
+          principal,
+          { id, type: 'operator.updated', reason, requestId },
+          {
+            data: (now) => ({ secrets: webhooks.rotated(now.secrets as SealedSecret[], stored, overlapMs) }),
+            audit: { action: 'endpoint.secret_rotated', after: { overlapMs } },
+            claim,
+          },
+        );
+        return { status: 201, body: { ...presentEndpoint(doc), secret } };
+      }),
   });
 }
 
@@ -253,6 +265,7 @@ async function command(
   more: {
     data: (now: Record<string, unknown>) => Record<string, unknown>;
     audit: { action: string; before?: Record<string, unknown>; after?: Record<string, unknown> };
+    claim?: Claim;
   },
 ): Promise<EndpointDoc> {
   const { id, type, reason, requestId } = sent;
@@ -270,7 +283,12 @@ async function command(
   const result = await actors.send(
     { machine: 'endpoint', id },
     { type, at, reason },
-    { stepId: requestId, cause: { kind: 'operator', id: principal.name }, data: more.data, writes: [line] },
+    {
+      stepId: requestId,
+      cause: { kind: 'operator', id: principal.name },
+      data: more.data,
+      writes: [...(more.claim?.(id) ?? []), line],
+    },
   );
   return result.doc as EndpointDoc;
 }

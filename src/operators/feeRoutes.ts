@@ -14,6 +14,7 @@ import { type FeePlanDoc, type FeePlans, newFeePlanVersion } from '../ledger/led
 import { limits } from '../limits.ts';
 import { type Merchants, updateMerchant } from '../merchants/merchants.ts';
 import type { Write } from '../mongo.ts';
+import { change } from './change.ts';
 import { auditLine } from './operators.ts';
 import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
 
@@ -117,7 +118,7 @@ export function createFeePlan({ actors, clock }: FeePlanAdminDeps): Endpoint<Ope
         made,
       );
       const line = { at, by: principal.name, reason: body.reason, requestId };
-      await commitVersion(actors, writes, undefined, record, line);
+      await actors.commit([...writes, planLine(undefined, record, line)]);
       return { status: 201, body: presentPlan(record) };
     },
   });
@@ -142,33 +143,31 @@ export function addFeePlanVersion({
     check: termsFaults,
     handler: async ({ principal, params, body, requestId }) => {
       const at = clock.now();
-      const current = await found(feePlans.latest(params.id));
       const made = { createdBy: principal.name, atMs: at };
-      const { record, writes } = newFeePlanVersion(current, params.id, current.name, termsOf(body), made);
       const line = { at, by: principal.name, reason: body.reason, requestId };
-      await commitVersion(actors, writes, current, record, line);
+      const current = await found(feePlans.latest(params.id));
+      const { record, writes } = newFeePlanVersion(current, params.id, current.name, termsOf(body), made);
+      await actors.commit([...writes, planLine(current, record, line)]).catch((error) => {
+        if (!(error instanceof StepRaced)) throw error;
+        // A version is a whole: nobody shall replace terms that they have not seen.
+        throw actionNotAllowed('Somebody else changed this plan just now; look at it again.');
+      });
       return { status: 201, body: presentPlan(record) };
     },
   });
 }
 
-async function commitVersion(
-  actors: Actors,
-  writes: Write[],
+function planLine(
   current: FeePlanDoc | undefined,
   record: FeePlanDoc,
   line: { at: number; by: string; reason: string; requestId: string },
-): Promise<void> {
-  const audit = auditLine({
+): Write {
+  return auditLine({
     ...line,
     action: current ? 'fee_plan.changed' : 'fee_plan.created',
     target: record.planId,
     ...(current ? { before: presentPlan(current) } : {}),
     after: presentPlan(record),
-  });
-  await actors.commit([...writes, audit]).catch((error) => {
-    if (!(error instanceof StepRaced)) throw error;
-    throw actionNotAllowed('Somebody else changed this plan just now; look at it again.');
   });
 }
 
@@ -188,24 +187,22 @@ export function assignFeePlan({
     params: idParam('mer'),
     body: bodyOf('FeePlanAssignment', { fee_plan: Type.Union([PlanId, Type.Null()]), reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
-      const at = clock.now();
-      const current = await found(merchants.find(params.id as string));
+      const [at, by, { reason }] = [clock.now(), principal.name, body];
       const feePlanId = body.fee_plan === 'default' ? null : body.fee_plan;
       const plan = await found(feePlans.latest(feePlanId ?? 'default'));
-      const { record, writes } = updateMerchant(current, { feePlanId });
-      const line = auditLine({
-        at,
-        by: principal.name,
-        action: 'merchant.fee_plan_assigned',
-        target: current._id,
-        merchantId: current._id,
-        reason: body.reason,
-        requestId,
-        before: { fee_plan: current.feePlanId ?? 'default' },
-        after: { fee_plan: record.feePlanId ?? 'default' },
+      const merchantId = await change(actors, async () => {
+        const current = await found(merchants.find(params.id as string));
+        const { record, writes } = updateMerchant(current, { feePlanId });
+        const about = { target: current._id, merchantId: current._id, reason, requestId };
+        const before = { fee_plan: current.feePlanId ?? 'default' };
+        const after = { fee_plan: record.feePlanId ?? 'default' };
+        const action = 'merchant.fee_plan_assigned';
+        return {
+          writes: [...writes, auditLine({ at, by, action, ...about, before, after })],
+          result: current._id,
+        };
       });
-      await actors.commit([...writes, line]);
-      const merchant = { merchant_id: current._id, fee_plan: presentPlan(plan) };
+      const merchant = { merchant_id: merchantId, fee_plan: presentPlan(plan) };
       return { status: 200, body: { object: 'fee_plan_assignment', ...merchant } };
     },
   });

@@ -1,9 +1,8 @@
+import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
-import { StepRaced } from '../actors/actors.ts';
+import { type Actors, StepRaced } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
 import {
-  actionNotAllowed,
   type Endpoint,
   faulty,
   forOperators,
@@ -13,6 +12,7 @@ import {
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { change, once } from './change.ts';
 import { auditLine } from './operators.ts';
 import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './people.ts';
 import { pageFields } from './queries.ts';
@@ -20,6 +20,7 @@ import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
 
 /** Who may do what here. Admins only; the token is shown once. */
 export interface PeopleAdminDeps {
+  db: Db;
   actors: Actors;
   clock: Clock;
   operators: Operators;
@@ -48,6 +49,7 @@ export function createOperator(deps: PeopleAdminDeps): Endpoint<OperatorPrincipa
       201,
       'A viewer reads, an operator acts, an admin also issues keys and lets people in. The token is shown once.',
     ),
+    once: true,
     body: bodyOf('NewOperator', {
       name: Type.String({
         minLength: 1,
@@ -58,27 +60,22 @@ export function createOperator(deps: PeopleAdminDeps): Endpoint<OperatorPrincipa
       role: Type.Enum(['viewer', 'operator', 'admin']),
       reason: Reason,
     }),
-    handler: async ({ principal, body, requestId }) => {
-      const [at, by] = [clock.now(), principal.name];
-      const { name, reason } = body;
-      if (await operators.isTaken(name)) throw nameTaken(name);
-      const role = body.role as Role;
-      const { record, token, writes } = newOperator({ name, role, by, hashSecret }, at);
-      const after = presentOperator(record);
-      const line = auditLine({
-        at,
-        by,
-        action: 'operator.created',
-        target: record._id,
-        reason,
-        requestId,
-        after,
-      });
-      await actors.commit([...writes, line]).catch((error) => {
-        throw error instanceof StepRaced ? nameTaken(name) : error;
-      });
-      return { status: 201, body: { ...after, token } };
-    },
+    handler: (request) =>
+      once(deps, request, 'createOperator', async (claim) => {
+        const { principal, body, requestId } = request;
+        const [at, by] = [clock.now(), principal.name];
+        const { name, reason } = body;
+        if (await operators.isTaken(name)) throw nameTaken(name);
+        const role = body.role as Role;
+        const { record, token, writes } = newOperator({ name, role, by, hashSecret }, at);
+        const after = presentOperator(record);
+        const about = { target: record._id, reason, requestId, after };
+        const line = auditLine({ at, by, action: 'operator.created', ...about });
+        await actors.commit([...writes, ...claim(record._id), line]).catch((error) => {
+          throw error instanceof StepRaced ? nameTaken(name) : error;
+        });
+        return { status: 201, body: { ...after, token } };
+      }),
   });
 }
 
@@ -109,32 +106,22 @@ export function removeOperator({ actors, clock, operators }: PeopleAdminDeps): E
       'Revoke somebody’s token',
       200,
       'Takes effect everywhere within 2 seconds, in the console too.',
-      ['action_not_allowed'],
     ),
     params: idParam('opr'),
     query: Type.Object({ reason: Reason }, { additionalProperties: false }),
     handler: async ({ principal, params, query, requestId }) => {
       const [at, by, { reason }] = [clock.now(), principal.name, query];
-      const current = await found(operators.find(params.id as string));
-      if (current.revokedAt) return { status: 200, body: presentOperator(current) };
-      const { record, writes } = revokeOperator(current, by, at);
-      const [before, after] = [presentOperator(current), presentOperator(record)];
-      const target = current._id;
-      const line = auditLine({
-        at,
-        by,
-        action: 'operator.revoked',
-        target,
-        reason,
-        requestId,
-        before,
-        after,
+      const id = params.id as string;
+      const after = await change(actors, async () => {
+        const current = await found(operators.find(id));
+        const before = presentOperator(current);
+        if (current.revokedAt) return { writes: [], result: before };
+        const { record, writes } = revokeOperator(current, by, at);
+        const result = presentOperator(record);
+        const about = { target: id, reason, requestId, before, after: result };
+        return { writes: [...writes, auditLine({ at, by, action: 'operator.revoked', ...about })], result };
       });
-      await actors.commit([...writes, line]).catch((error) => {
-        if (!(error instanceof StepRaced)) throw error;
-        throw actionNotAllowed('Somebody else revoked it just now.');
-      });
-      operators.forget(target);
+      operators.forget(id);
       return { status: 200, body: after };
     },
   });

@@ -1,9 +1,9 @@
+import type { Db } from 'mongodb';
 import { type TObject, type TProperties, Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import {
-  actionNotAllowed,
   type Endpoint,
   type ErrorCode,
   faulty,
@@ -15,26 +15,22 @@ import {
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {
-  type ApiKey,
   type Merchant,
   type MerchantChanges,
   type Merchants,
-  newKey,
   newMerchant,
-  revokeKey,
-  rotateKey,
   updateMerchant,
 } from '../merchants/merchants.ts';
-import type { Write } from '../mongo.ts';
+import { change, once } from './change.ts';
 import { auditLine } from './operators.ts';
 
-/** Merchants and their keys: plain records, each change audited in its own commit (CONTRACT 20.3). */
+/** Merchants: plain records, each change audited in its own commit (CONTRACT 20.3). */
 export interface MerchantAdminDeps {
+  db: Db;
   actors: Actors;
   clock: Clock;
   config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs'>;
   merchants: Merchants;
-  keyHashSecret: string;
 }
 
 export const Reason = Type.String({
@@ -106,21 +102,6 @@ function presentMerchant(merchant: Merchant) {
   };
 }
 
-function presentKey(key: ApiKey) {
-  return {
-    id: key._id,
-    object: 'api_key',
-    merchant_id: key.merchantId,
-    mode: key.mode,
-    last4: key.last4,
-    created_by: key.createdBy,
-    created_at: key.createdAt.toISOString(),
-    last_used_at: key.lastUsedAt?.toISOString() ?? null,
-    expires_at: key.expiresAt?.toISOString() ?? null,
-    revoked_at: key.revokedAt?.toISOString() ?? null,
-  };
-}
-
 /** Bounds between which there is no amount would refuse every collection of the merchant. */
 function checkBounds({ limits: own }: Merchant, config: MerchantAdminDeps['config']): void {
   const minTzs = own.amountMinTzs ?? config.amountMinTzs;
@@ -131,43 +112,37 @@ function checkBounds({ limits: own }: Merchant, config: MerchantAdminDeps['confi
   throw faulty([{ param, code: 'parameter_invalid', message }]);
 }
 
-export function createMerchant({ actors, clock, config }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function createMerchant(deps: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+  const { actors, clock, config } = deps;
   return forOperators({
     operation: operation('createMerchant', 'Create a merchant', 201),
+    once: true,
     body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Reason }),
-    handler: async ({ principal, body, requestId }) => {
-      const at = clock.now();
-      const { record, writes } = newMerchant(
-        {
-          name: body.name,
-          suspended: body.suspended,
-          settlementDelayDays: body.settlement_delay_days ?? undefined,
-          latePayments: body.late_payments as 'hold' | 'accept' | undefined,
-          limits: {
-            amountMinTzs: body.amount_min ?? undefined,
-            amountMaxTzs: body.amount_max ?? undefined,
-            rateLimitPerSecond: body.rate_limit_per_second ?? undefined,
+    handler: (request) =>
+      once(deps, request, 'createMerchant', async (claim) => {
+        const { principal, body, requestId } = request;
+        const at = clock.now();
+        const { record, writes } = newMerchant(
+          {
+            name: body.name,
+            suspended: body.suspended,
+            settlementDelayDays: body.settlement_delay_days ?? undefined,
+            latePayments: body.late_payments as 'hold' | 'accept' | undefined,
+            limits: {
+              amountMinTzs: body.amount_min ?? undefined,
+              amountMaxTzs: body.amount_max ?? undefined,
+              rateLimitPerSecond: body.rate_limit_per_second ?? undefined,
+            },
           },
-        },
-        at,
-      );
-      checkBounds(record, config);
-      const after = presentMerchant(record);
-      await actors.commit([
-        ...writes,
-        auditLine({
           at,
-          by: principal.name,
-          action: 'merchant.created',
-          target: record._id,
-          merchantId: record._id,
-          reason: body.reason,
-          requestId,
-          after,
-        }),
-      ]);
-      return { status: 201, body: after };
-    },
+        );
+        checkBounds(record, config);
+        const after = presentMerchant(record);
+        const about = { target: record._id, merchantId: record._id, reason: body.reason, requestId, after };
+        const line = auditLine({ at, by: principal.name, action: 'merchant.created', ...about });
+        await actors.commit([...writes, ...claim(record._id), line]);
+        return { status: 201, body: after };
+      }),
   });
 }
 
@@ -219,8 +194,6 @@ export function patchMerchant({
     params: idParam('mer'),
     body: bodyOf('MerchantChanges', { name: Type.Optional(Name), ...merchantFields, reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
-      const at = clock.now();
-      const current = await found(merchants.find(params.id as string));
       const changes: MerchantChanges = {
         name: body.name,
         suspended: body.suspended,
@@ -234,162 +207,27 @@ export function patchMerchant({
             : { rateLimitPerSecond: body.rate_limit_per_second }),
         } as NonNullable<MerchantChanges['limits']>,
       };
-      const { record, writes } = updateMerchant(current, changes);
-      checkBounds(record, config);
-      const [before, after] = [presentMerchant(current), presentMerchant(record)];
-      await actors.commit([
-        ...writes,
-        auditLine({
-          at,
+      const after = await change(actors, async () => {
+        const current = await found(merchants.find(params.id as string));
+        const { record, writes } = updateMerchant(current, changes);
+        checkBounds(record, config);
+        const result = presentMerchant(record);
+        const line = auditLine({
+          at: clock.now(),
           by: principal.name,
           action: 'merchant.updated',
           target: current._id,
           merchantId: current._id,
           reason: body.reason,
           requestId,
-          before,
-          after,
-        }),
-      ]);
+          before: presentMerchant(current),
+          after: result,
+        });
+        return { writes: [...writes, line], result };
+      });
       return { status: 200, body: after };
     },
   });
-}
-
-export function issueKey({
-  actors,
-  clock,
-  merchants,
-  keyHashSecret,
-}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
-  return forOperators({
-    operation: operation('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
-    params: idParam('mer'),
-    body: bodyOf('NewApiKey', { mode: ModeField, reason: Reason }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const atMs = clock.now();
-      const merchant = await found(merchants.find(params.id as string));
-      const mode = body.mode as 'test' | 'live';
-      const { record, secret, writes } = newKey({
-        merchantId: merchant._id,
-        mode,
-        by: principal.name,
-        atMs,
-        hashSecret: keyHashSecret,
-      });
-      const after = presentKey(record);
-      const { reason } = body;
-      await actors.commit([
-        ...writes,
-        auditLine({
-          at: atMs,
-          by: principal.name,
-          action: 'key.issued',
-          target: record._id,
-          merchantId: merchant._id,
-          reason,
-          requestId,
-          after,
-        }),
-      ]);
-      return { status: 201, body: { ...after, secret } };
-    },
-  });
-}
-
-export function listKeys({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
-  return forOperators({
-    operation: operation('listKeys', 'List a merchant’s keys', 200),
-    params: idParam('mer'),
-    handler: async ({ params }) => {
-      const merchant = await found(merchants.find(params.id as string));
-      const data = (await merchants.listKeys(merchant._id)).map(presentKey);
-      return { status: 200, body: { object: 'list', data, has_more: false } };
-    },
-  });
-}
-
-export function rotateApiKey({
-  actors,
-  clock,
-  merchants,
-  keyHashSecret,
-}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
-  return forOperators({
-    operation: operation(
-      'rotateKey',
-      'Replace a key',
-      201,
-      'A new key; the old one lives on for the overlap.',
-      ['action_not_allowed'],
-    ),
-    params: idParam('key'),
-    body: bodyOf('KeyRotation', {
-      overlap_seconds: Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600 }),
-      reason: Reason,
-    }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const atMs = clock.now();
-      const key = await found(merchants.findKey(params.id as string));
-      if (key.revokedAt) throw actionNotAllowed('This key is revoked; issue a new one.');
-      const rotated = rotateKey(key, principal.name, body.overlap_seconds * 1000, keyHashSecret, atMs);
-      await commitKey(actors, rotated.writes, {
-        at: atMs,
-        by: principal.name,
-        action: 'key.rotated',
-        key,
-        reason: body.reason,
-        requestId,
-        after: presentKey(rotated.record),
-      });
-      return { status: 201, body: { ...presentKey(rotated.record), secret: rotated.secret } };
-    },
-  });
-}
-
-export function revokeApiKey({ actors, clock, merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
-  return forOperators({
-    operation: operation('revokeKey', 'Revoke a key', 200, 'Takes effect everywhere within 5 seconds.'),
-    params: idParam('key'),
-    query: Type.Object({ reason: Reason }, { additionalProperties: false }),
-    handler: async ({ principal, params, query, requestId }) => {
-      const atMs = clock.now();
-      const key = await found(merchants.findKey(params.id as string));
-      if (key.revokedAt) return { status: 200, body: presentKey(key) };
-      const { record, writes } = revokeKey(key, principal.name, atMs);
-      const { reason } = query;
-      await commitKey(actors, writes, {
-        at: atMs,
-        by: principal.name,
-        action: 'key.revoked',
-        key,
-        reason,
-        requestId,
-        after: presentKey(record),
-      });
-      return { status: 200, body: presentKey(record) };
-    },
-  });
-}
-
-async function commitKey(
-  actors: Actors,
-  writes: Write[],
-  line: {
-    at: number;
-    by: string;
-    action: string;
-    key: ApiKey;
-    reason: string;
-    requestId: string;
-    after: Record<string, unknown>;
-  },
-): Promise<void> {
-  const { key, ...rest } = line;
-  await actors.commit([
-    ...writes,
-    auditLine({ ...rest, target: key._id, merchantId: key.merchantId, before: presentKey(key) }),
-  ]);
 }
 
 /** The record, or the 404 that says no more than that. */

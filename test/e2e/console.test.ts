@@ -311,6 +311,31 @@ describe('the console', () => {
     );
   });
 
+  it('makes a key once, however often the page that shows it is reloaded', async () => {
+    const visitor = await signedIn();
+    const page = `/console/test/merchants/${merchant.id}`;
+    const { text } = await visitor.get(page);
+    const to = `POST /admin/merchants/${merchant.id}/keys`;
+    const form = text.slice(text.indexOf(`name="to" value="${to}"`));
+    const hiddenOf = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(form)?.[1] ?? '';
+    const fields = {
+      to,
+      form: hiddenOf('form'),
+      once: hiddenOf('once'),
+      back: page,
+      'f.mode': 'test',
+      'f.reason': 'to try',
+    };
+    const first = await visitor.act(fields);
+    expect([first.status, first.text.includes('kusanya_test_sk_')]).to.deep.equal([200, true]);
+    const keys = async () => (await test.service.wired.merchants.listKeys(merchant.id)).length;
+    const count = await keys();
+    const again = await visitor.act(fields);
+    expect([again.status, again.text.includes('kusanya_test_sk_')]).to.deep.equal([409, false]);
+    expect(again.text).to.include('carried out already');
+    expect(await keys()).to.equal(count);
+  });
+
   it('hands out statements and drawings as files', async () => {
     const visitor = await signedIn();
     for (const [path, type] of [
