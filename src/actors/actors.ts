@@ -15,7 +15,7 @@ import {
   StepRaced,
   StepRefused,
 } from './document.ts';
-import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
+import { type Answers, conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
 import { ActorStore, type Release } from './store.ts';
 
@@ -62,7 +62,7 @@ export interface SendOptions {
    */
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
   /** The call that this event answers; the commit removes it. */
-  answers?: { callId: string; factual: boolean };
+  answers?: Answers;
   /** The timer that fired; the commit removes it. */
   fires?: { id: string; armedSeq: number };
   /** The same step was sent before and nobody could tell what became of it: the history is asked first. */
@@ -324,8 +324,9 @@ export class Actors {
     options: SendOptions,
   ): Promise<Planned | 'ignored' | 'dropped'> {
     const { answers, fires } = options;
-    const isOpen = answers && doc.calls.some(({ id }) => id === answers.callId);
-    if (answers && !isOpen && !answers.factual) return 'dropped';
+    const call = answers && doc.calls.find(({ id }) => id === answers.callId);
+    const isOpen = call && !(answers.unclaimed && call.startedAt);
+    if (answers && !isOpen && (answers.unclaimed || !answers.factual)) return 'dropped';
     let timers = doc.timers;
     if (fires) {
       timers = timers.filter(({ id, armedSeq }) => id !== fires.id || armedSeq !== fires.armedSeq);

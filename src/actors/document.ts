@@ -104,6 +104,13 @@ export interface CallView {
   /** The lane it was queued in; undefined when the sweep makes it without the queue. */
   lane: string | undefined;
   signal: AbortSignal;
+  /**
+   * To be asked just before the first byte of a call that is made at most once. False: nothing may be sent. Until
+   * then the call is anybody's. Never rejects; true for every other kind of call.
+   */
+  claim(): Promise<boolean>;
+  /** When the call became ours to make (ms); undefined while it has not. */
+  readonly claimedAt: number | undefined;
 }
 
 /** What a call answers: an event to its own actor (the corridor adds `at`), and writes for the same commit. */
@@ -118,9 +125,14 @@ export interface CallPostponed {
   lane?: string;
 }
 
+/** The call was not made, and not by any decision about it: whoever comes to it next makes it. */
+export interface CallLeft {
+  left: true;
+}
+
 /** A kind of call: how it is queued and what makes it. */
 export interface CallEffect {
-  run(view: CallView): Promise<CallAnswer | CallPostponed>;
+  run(view: CallView): Promise<CallAnswer | CallPostponed | CallLeft>;
   concurrency: number;
   /** After this long without an answer the sweep has the call made again (or, if at most once, given up). */
   patienceMs: number;
@@ -128,7 +140,10 @@ export interface CallEffect {
   lanes?: readonly { name: string; concurrency: number }[];
   lane?(doc: ActorDoc, call: Call): string;
   notBefore?(context: Record<string, unknown>): number;
-  /** Made at most once: claimed by a commit before it is made; a lost claim is answered by `lost`. */
+  /**
+   * Made at most once: the effect claims it by a commit (`CallView.claim`) before its first byte; a claimed one that
+   * nobody answered is answered by `lost`. What it answers without a claim counts while nobody has claimed it.
+   */
   atMostOnce?: { lost(call: Call, at: number): ActorEvent };
   /** The answer is a fact about the world and is heard even if the call is gone. */
   factual?: boolean;
@@ -138,7 +153,10 @@ export interface CallEffect {
 export interface WorkWatch {
   /** A timer was fired, so much after its time. */
   fired(timer: { machine: string; event: string; lateMs: number }): void;
-  /** A call was made; no answer: it failed on our side and will be made again. */
+  /**
+   * A call was made; no answer: it failed on our side and will be made again. `durationMs` is the call alone: what
+   * it waited for before it was claimed does not count.
+   */
   called(made: {
     machine: string;
     doc: ActorDoc;

@@ -29,13 +29,22 @@ export interface Planned {
   children: { definition: MachineDefinition; planned: Planned }[];
 }
 
+/** Which call an event answers. */
+export interface Answers {
+  callId: string;
+  /** Heard even if the call is gone. */
+  factual: boolean;
+  /** Says that the call was not made: heard only while nobody has claimed it. */
+  unclaimed?: boolean;
+}
+
 /** What comes with an event besides the event (see `SendOptions`). */
 export interface Attendant {
   stepId: string;
   cause: Cause;
   writes?: Write[];
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
-  answers?: { callId: string; factual: boolean };
+  answers?: Answers;
 }
 
 /** An actor's first step. Its input's `at` is the time of it. */

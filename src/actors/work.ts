@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
-import { type Clock, stopwatch } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
+import { Claim } from './claim.ts';
 import { isOutage } from './commit.ts';
 import {
   type ActorDoc,
@@ -13,6 +14,7 @@ import {
   type CallAnswer,
   type CallEffect,
   type CallPostponed,
+  type CallView,
   NewerDocument,
   Poison,
   type WorkWatch,
@@ -23,6 +25,20 @@ interface JobData {
   machine: string;
   actor: string;
   call?: string;
+}
+
+/** A call that has to wait. */
+interface Waits {
+  postponed: CallPostponed;
+  doc: ActorDoc;
+  call: Call;
+}
+
+/** A call on its way. */
+interface Making extends Pick<CallView, 'doc' | 'call' | 'earlierStarts' | 'lane'> {
+  machine: string;
+  effect: CallEffect;
+  claim: Claim;
 }
 
 interface WorkersOptions {
@@ -114,7 +130,7 @@ export class ActorWorkers {
     callId: string,
     earlierStarts: number,
     lane?: string,
-  ): Promise<{ postponed: CallPostponed; doc: ActorDoc; call: Call } | undefined> {
+  ): Promise<Waits | undefined> {
     const { actors, clock } = this.#options;
     const has = (each: ActorDoc) => each.calls.some((open) => open.id === callId);
     const doc = await actors.find({ machine, id }, has);
@@ -122,41 +138,60 @@ export class ActorWorkers {
     if (!doc || doc.quarantined || !call) return undefined;
     const effect = actors.definition(machine).calls[call.type]!;
     this.#options.handover.remind(machine, doc); // the step that asked for the call left it to us
-    if (effect.atMostOnce) failpoint('beforeClaim');
-    if (effect.atMostOnce && !(await actors.claim({ machine, id }, callId))) {
+    if (effect.atMostOnce && call.startedAt) {
       await this.#lost(machine, id, callId, effect);
       return undefined;
     }
-    if (effect.atMostOnce) failpoint('afterClaim');
-    const view = { doc, call, at: clock.now(), earlierStarts, lane, signal: this.#stopping.signal };
-    const elapsedMs = stopwatch();
+    const claim = new Claim(clock, effect.atMostOnce && (() => actors.claim({ machine, id }, callId)));
+    const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim });
+    return this.#withPatience(making, callId, effect, claim);
+  }
+
+  /** Has the effect make the call, and tells what it answers; whose call it is is decided by the claim. */
+  async #run({ machine, doc, call, earlierStarts, lane, effect, claim }: Making): Promise<Waits | undefined> {
+    const { clock, watch } = this.#options;
+    const view: CallView = {
+      ...{ doc, call, earlierStarts, lane, at: clock.now(), signal: this.#stopping.signal },
+      claim: claim.ask,
+      get claimedAt() {
+        return claim.claimedAt;
+      },
+    };
     const told = (answer?: CallAnswer) =>
-      this.#options.watch?.called({ machine, doc, call, answer, durationMs: elapsedMs() });
+      watch?.called({ machine, doc, call, answer, durationMs: claim.durationMs });
     failpoint('beforeCall');
-    const making = effect.run(view).then(
-      async (answer) => {
-        failpoint('afterCall');
-        if ('postponeMs' in answer) return { postponed: answer, doc, call };
-        told(answer);
-        await this.#answer(machine, id, callId, effect, answer);
-        failpoint('afterCallAnswer');
-        return undefined;
-      },
-      (error) => {
-        told();
-        throw error;
-      },
-    );
-    return this.#withPatience(making, callId, effect);
+    const answer = await effect.run(view).catch((error) => {
+      told();
+      throw error;
+    });
+    failpoint('afterCall');
+    const claimed = await claim.outcome();
+    if (claimed === 'refused') {
+      await this.#lost(machine, doc._id, call.id, effect);
+      return undefined;
+    }
+    if ('left' in answer) return undefined;
+    if ('postponeMs' in answer) return { postponed: answer, doc, call };
+    told(answer);
+    const unclaimed = effect.atMostOnce !== undefined && claimed === 'unasked';
+    await this.#answer(machine, doc._id, call.id, effect, answer, unclaimed);
+    failpoint('afterCallAnswer');
+    return undefined;
   }
 
   /** One that hangs gives its place free once the sweep may have it made again; a late answer is still told. */
-  async #withPatience<T>(making: Promise<T>, callId: string, effect: CallEffect): Promise<T | undefined> {
+  async #withPatience<T>(
+    making: Promise<T>,
+    callId: string,
+    effect: CallEffect,
+    claim: Claim,
+  ): Promise<T | undefined> {
     const { log } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<'over'>((resolve) => {
       timer = setTimeout(resolve, effect.patienceMs, 'over').unref();
     });
+    claim.whenClaimed = () => timer?.refresh();
     const first = await Promise.race([making, over]).finally(() => clearTimeout(timer));
     if (first !== 'over') return first;
     log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
@@ -171,6 +206,7 @@ export class ActorWorkers {
     callId: string,
     effect: CallEffect,
     { event, writes }: CallAnswer,
+    unclaimed: boolean,
   ): Promise<void> {
     const { actors, clock } = this.#options;
     const giveUpAt = clock.now() + effect.patienceMs;
@@ -182,7 +218,7 @@ export class ActorWorkers {
           {
             stepId: callId,
             cause: { kind: 'call', id: callId },
-            answers: { callId, factual: effect.factual ?? false },
+            answers: { callId, factual: effect.factual ?? false, unclaimed },
             again,
             ...(writes ? { writes } : {}),
           },

@@ -1,6 +1,15 @@
 import type { Db } from 'mongodb';
 import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
-import type { CallAnswer, CallEffect, CallView, NewActor, StepView, WriteEffect } from '../actors/actors.ts';
+import type {
+  CallAnswer,
+  CallEffect,
+  CallLeft,
+  CallPostponed,
+  CallView,
+  NewActor,
+  StepView,
+  WriteEffect,
+} from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
@@ -128,12 +137,7 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
 
 /** Made after the commit, in the order of the chart. */
 export function collectionCallEffects(needs: CollectionNeeds): Calls {
-  const railOf = (view: CallView): Rail => {
-    const rail = needs.rails[view.doc.mode];
-    if (!rail)
-      throw new Error(`no rail for ${view.doc.mode} mode: ${view.doc._id} waits until one is configured`);
-    return rail;
-  };
+  const railOf = (view: CallView): Rail | undefined => needs.rails[view.doc.mode];
   return {
     pushPrompt: {
       // A synchronous push waits for a customer: 20 pushes a second × 60 s to a PIN, and some room.
@@ -143,20 +147,29 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       atMostOnce: {
         lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
       },
-      run: (view) => push(railOf(view), view),
+      run: async (view) => {
+        const rail = railOf(view);
+        return rail ? push(rail, view) : pushWithoutRail(view);
+      },
     },
     askRail: {
       concurrency: 100,
       patienceMs: 30_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: (view) => ask(railOf(view), view, () => claimedCodes(needs.db, view.doc._id)),
+      run: async (view) => {
+        const rail = railOf(view);
+        return rail ? ask(rail, view, () => claimedCodes(needs.db, view.doc._id)) : forAnother;
+      },
     },
     reversePayment: {
       concurrency: 10,
       patienceMs: 150_000,
       factual: true,
-      run: (view) => reverse(railOf(view), view),
+      run: async (view) => {
+        const rail = railOf(view);
+        return rail ? reverse(rail, view) : forAnother;
+      },
     },
   };
 }
@@ -186,7 +199,16 @@ function kept(
   return [...writes, alert];
 }
 
-async function push(rail: Rail, view: CallView): Promise<CallAnswer> {
+/** This process has no rail for the payment (its settings lack one): a worker that has it takes the call. */
+const forAnother: CallPostponed = { postponeMs: 2_000 };
+
+/** Nobody needs a rail to know that it is too late. */
+function pushWithoutRail({ doc, at }: CallView): CallAnswer | CallPostponed {
+  const { notAfter } = (doc as CollectionDoc).snapshot.context;
+  return at > notAfter ? { event: { type: 'push.notAttempted', askedAt: at } } : forAnother;
+}
+
+async function push(rail: Rail, view: CallView): Promise<CallAnswer | CallLeft> {
   const { doc, at, signal } = view;
   const { _id, data, snapshot } = doc as CollectionDoc;
   const outcome = await rail.requestPayment(
@@ -196,10 +218,15 @@ async function push(rail: Rail, view: CallView): Promise<CallAnswer> {
       amountTzs: Number(data.amountTzs),
       description: data.description ?? data.reference,
       notAfterMs: snapshot.context.notAfter,
+      claim: view.claim,
     },
     signal,
   );
-  return { event: pushEvent(outcome, at), writes: kept(view, 'push', outcome) };
+  const { claimedAt } = view;
+  // Nothing was begun: a process that goes on makes it.
+  const isLeft = outcome.kind === 'notAttempted' && outcome.why === 'stopping' && claimedAt === undefined;
+  if (isLeft) return { left: true };
+  return { event: pushEvent(outcome, claimedAt ?? at), writes: kept(view, 'push', outcome) };
 }
 
 function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {

@@ -58,8 +58,10 @@ export class GuardedRail implements Rail {
     }
     const outcome = await this.#rail.requestPayment(request, signal);
     await this.#breakers.hear('push', outcome);
-    // Accepted or unknown: the prompt may still stand on the phone.
-    if (outcome.kind !== 'accepted' && outcome.kind !== 'unknown') await this.#freePhone(collectionId);
+    // Accepted or unknown: the prompt may still stand on the phone; taken: another process has this payment's turn.
+    const isTaken = outcome.kind === 'notAttempted' && outcome.why === 'taken';
+    if (outcome.kind !== 'accepted' && outcome.kind !== 'unknown' && !isTaken)
+      await this.#freePhone(collectionId);
     return outcome;
   }
 

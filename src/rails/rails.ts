@@ -52,6 +52,11 @@ export interface PushRequest {
   description: string;
   /** The rail must not begin after this moment (ms). */
   notAfterMs: number;
+  /**
+   * Asked just before the first byte, once: false means that nothing may be sent (`taken`). Whatever waits before
+   * that is not claimed, and is pushed by somebody else when this process dies.
+   */
+  claim(): Promise<boolean>;
 }
 
 /** Why nothing was sent. Each proves that no byte of the payment reached the platform. */
@@ -62,7 +67,9 @@ export type NotSent =
   | 'gate_refused'
   | 'breaker_open'
   | 'phone_busy'
-  | 'stopping';
+  | 'stopping'
+  /** Another process makes this push, or nobody needs it any more. */
+  | 'taken';
 
 /** Why an answer decides nothing. */
 export type Unclear =

@@ -86,7 +86,10 @@ export class TestRail implements Rail {
   }
 
   async requestPayment(request: PushRequest): Promise<PushOutcome> {
-    if (this.#clock.now() > request.notAfterMs) return { kind: 'notAttempted', why: 'too_late' };
+    const isTooLate = () => this.#clock.now() > request.notAfterMs;
+    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
+    if (!(await request.claim())) return { kind: 'notAttempted', why: 'taken' };
+    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' }; // a claim can take its time
     const scenario = testScenario(request.msisdn, request.collectionId, this.#times);
     if (scenario.refusedAtOnce) return { kind: 'failed', code: scenario.refusedAtOnce };
     scenario.bellsMs.forEach((afterMs, which) => {

@@ -49,6 +49,7 @@ describe('the line to M-Pesa', () => {
     collectionId: newId('col', clock.now()),
     ...{ msisdn: '255712345678', amountTzs: 5_000, description: 'Coffee' },
     notAfterMs: clock.now() + windowMs,
+    claim: async () => true,
   });
   const push = (of = request()): Promise<PushOutcome> => rail.requestPayment(of, never);
   const debits = () => simulator.network.debits.length;

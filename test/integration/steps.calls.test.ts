@@ -38,6 +38,8 @@ const chart = setup({
     poked: { actions: 'hear' },
     'push.done': { target: '.pushed', actions: 'hear' },
     'push.lost': { target: '.pushed', actions: 'hear' },
+    'push.notMade': { target: '.pushed', actions: 'hear' },
+    'push.refused': { actions: 'hear' },
     'ask.answered': { actions: 'hear' },
     'tell.answered': { actions: 'hear' },
     'tell.pending': { actions: assign({}) },
@@ -45,13 +47,20 @@ const chart = setup({
   states: { still: {}, pushed: {} },
 });
 
-type Runs = Partial<Record<'push' | 'ask' | 'tell', (id: string) => Promise<CallAnswer>>>;
+type Runs = Partial<Record<'push' | 'ask' | 'tell', (id: string) => Promise<CallAnswer>>> & {
+  /** What a push waits for before it claims. */
+  wait?: () => Promise<unknown>;
+};
 const patienceMs = 30_000;
 
-/** `runs`: what makes each kind of call; the default answers at once. */
+/** `runs`: what makes each kind of call, a push once it is claimed; the default answers at once. */
 function caller(runs: Runs = {}, more: Partial<CallEffect> = {}): MachineDefinition {
   const run = (type: 'push' | 'ask' | 'tell', answer: string): CallEffect['run'] => {
-    return ({ call }) => runs[type]?.(call.id) ?? Promise.resolve({ event: { type: answer } });
+    return async ({ call, claim }) => {
+      if (type === 'push') await runs.wait?.();
+      if (!(await claim())) return { event: { type: 'push.refused' } };
+      return (await runs[type]?.(call.id)) ?? { event: { type: answer } };
+    };
   };
   const base = { concurrency: 5, patienceMs, ...more };
   return define(chart, {
@@ -305,6 +314,82 @@ describe('calls of a step', () => {
       await made;
       expect(await heard(doc)).deep.equal(['push.lost', 'push.done']);
       expect(runs).equal(1);
+    });
+
+    it('are anybody’s while they only wait: one that dies waiting is made by the next', async () => {
+      const runs: string[] = [];
+      let wait = (): Promise<unknown> => new Promise(() => {}); // a process that dies here says nothing any more
+      await open({
+        wait: () => wait(),
+        push: async (id) => {
+          runs.push(id);
+          return { event: { type: 'push.done' } };
+        },
+      });
+      const { doc, call } = await waiting('pushing');
+      void make(doc, call.id);
+      await sleep(20);
+      expect((await stored(doc)).calls[0]).not.property('startedAt');
+      wait = async () => {};
+      await make(doc, call.id);
+      expect(runs).deep.equal([call.id]);
+      expect(await heard(doc)).deep.equal(['push.done']);
+    });
+
+    it('are made by one of those who waited, and nothing is heard of the others', async () => {
+      let runs = 0;
+      await open({
+        wait: () => sleep(10),
+        push: async () => {
+          runs += 1;
+          await sleep(30);
+          return { event: { type: 'push.done' } };
+        },
+      });
+      const { doc, call } = await waiting('pushing');
+      await Promise.all([make(doc, call.id), make(doc, call.id), make(doc, call.id)]);
+      expect(runs).equal(1);
+      expect(await heard(doc)).deep.equal(['push.done']);
+    });
+
+    it('answer without a claim only while nobody has claimed them', async () => {
+      await open();
+      const notMade = (doc: ActorDoc, callId: string) =>
+        tell(
+          corridor,
+          doc,
+          'push.notMade',
+          {},
+          {
+            stepId: `${callId}.notMade`,
+            cause: { kind: 'call', id: callId },
+            answers: { callId, factual: true, unclaimed: true },
+          },
+        );
+      const claimed = await waiting('pushing');
+      await corridor.actors.claim({ machine: 'caller', id: claimed.doc._id }, claimed.call.id);
+      expect((await notMade(claimed.doc, claimed.call.id)).outcome).equal('dropped');
+      expect(await heard(claimed.doc)).deep.equal([]);
+      const other = await waiting('pushing');
+      expect((await notMade(other.doc, other.call.id)).outcome).equal('stepped');
+      expect(await heard(other.doc)).deep.equal(['push.notMade']);
+      expect(await corridor.actors.claim({ machine: 'caller', id: other.doc._id }, other.call.id)).equal(
+        false,
+      );
+    });
+
+    it('that were left are still there for whoever comes next', async () => {
+      const definition = caller();
+      definition.calls.push!.run = async () => ({ left: true });
+      corridor = await openCorridor([definition]);
+      machinery = await openMachinery(corridor);
+      opened.push(machinery, corridor);
+      const { doc, call } = await waiting('pushing');
+      await make(doc, call.id);
+      const { calls } = await stored(doc);
+      expect(calls.map(({ id }) => id)).deep.equal([call.id]);
+      expect(calls[0]).not.property('startedAt');
+      expect(await heard(doc)).deep.equal([]);
     });
 
     it('are not made when it cannot be told whether they were claimed', async () => {

@@ -113,6 +113,39 @@ function describePort(door: () => Door): void {
     expect(door().debits()).not.to.include(request.collectionId);
   });
 
+  it('claims a push once, before anything of it is sent, and sends nothing where that is refused', async () => {
+    const { rail, clock } = door();
+    const pushes = door().line?.counts.push;
+    const refused = requestOf(door());
+    const outcome = await rail.requestPayment({ ...refused, claim: async () => false }, never);
+    expect(outcome).to.include({ kind: 'notAttempted', why: 'taken' });
+    expect(door().line?.counts.push).to.equal(pushes);
+    let claims = 0;
+    const claim = async () => {
+      claims += 1;
+      expect(door().line?.counts.push, 'sent before the claim').to.equal(pushes);
+      return true;
+    };
+    const request = { ...requestOf(door()), claim };
+    expect((await rail.requestPayment(request, never)).kind).to.be.oneOf(taken);
+    expect(claims).to.equal(1);
+    clock.advance(60_000);
+    expect(door().debits()).not.to.include(refused.collectionId);
+  });
+
+  it('sends nothing when its time ran out during the claim', async () => {
+    const { rail, clock } = door();
+    const request = requestOf(door());
+    const claim = async () => {
+      clock.advance(rail.terms.pushWindowMs + 1);
+      return true;
+    };
+    const outcome = await rail.requestPayment({ ...request, claim }, never);
+    expect(outcome).to.include({ kind: 'notAttempted', why: 'too_late' });
+    clock.advance(60_000);
+    expect(door().debits()).not.to.include(request.collectionId);
+  });
+
   it('finds nothing of a payment that was never pushed, and says so without a failure', async () => {
     const { rail, clock } = door();
     const query = { collectionId: newId('col', clock.now()), msisdn: '255712345678', amountTzs: 500 };
@@ -277,6 +310,7 @@ function requestOf({ clock, rail }: Door): PushRequest {
     amountTzs: 5_000,
     description: 'Two kilos of coffee – "best" #1',
     notAfterMs: clock.now() + rail.terms.pushWindowMs,
+    claim: async () => true,
   };
 }
 
@@ -326,7 +360,8 @@ export async function walk(door: Door, msisdn: string): Promise<Walked> {
     if (call === 'pushPrompt') {
       walked.pushes += 1;
       const askedAt = clock.now();
-      const request = { ...payment, description: 'Coffee', notAfterMs: context.notAfter };
+      const claim = async () => true;
+      const request = { ...payment, description: 'Coffee', notAfterMs: context.notAfter, claim };
       send({ ...pushEvent(await rail.requestPayment(request, never)), askedAt } as { type: string });
     } else if (call === 'askRail') {
       clock.advance(Math.max(0, context.askedAt - clock.now()));

@@ -161,7 +161,7 @@ export class Rig {
         calls.map((type) => [
           type,
           {
-            run: answering,
+            run: async (view) => ((await view.claim()) ? answering(view) : { left: true }),
             concurrency: 1,
             patienceMs,
             factual: name === 'collection',

@@ -58,7 +58,10 @@ export function sleeper(run?: CallEffect['run'], more: Partial<MachineDefinition
   const call: CallEffect = {
     concurrency: 10,
     patienceMs,
-    run: run ?? (async () => ({ event: { type: 'answered' } })),
+    run: async (view) => {
+      if (!(await view.claim())) return { left: true };
+      return run ? run(view) : { event: { type: 'answered' } };
+    },
   };
   return define(chart, {
     calls: { ask: call, push: { ...call, atMostOnce: { lost: (_call, at) => ({ type: 'lost', at }) } } },

@@ -90,7 +90,7 @@ interface Ask {
   timeoutMs: number;
   /** Waiting for a session ends here, in time of the clock. */
   giveUpAtMs: number;
-  beforeFirstByte?: () => NotSent | undefined;
+  beforeFirstByte?: () => Promise<NotSent | undefined>;
 }
 
 /** M-Pesa Tanzania over Vodacom's OpenAPI (docs/RAILS.md). */
@@ -139,8 +139,13 @@ export class MpesaRail implements Rail {
     signal: AbortSignal,
   ): Promise<PushOutcome & { evidence?: Evidence }> {
     const { conversation, display } = referencesOf(request.collectionId);
-    const isTooLate = () => (this.#clock.now() > request.notAfterMs ? 'too_late' : undefined);
+    const isTooLate = () => this.#clock.now() > request.notAfterMs;
     if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
+    const beforeFirstByte = async () => {
+      if (isTooLate()) return 'too_late';
+      if (!(await request.claim())) return 'taken';
+      return isTooLate() ? 'too_late' : undefined; // a claim can take its time
+    };
     const { answer, session } = await this.#call(
       this.#pushes,
       {
@@ -158,7 +163,7 @@ export class MpesaRail implements Rail {
         },
         timeoutMs: this.#config.isSynchronous ? this.#times.pushMs : this.#times.queryMs,
         giveUpAtMs: request.notAfterMs,
-        beforeFirstByte: isTooLate,
+        beforeFirstByte,
       },
       signal,
     );

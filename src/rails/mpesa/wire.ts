@@ -14,8 +14,8 @@ export interface WireRequest {
   timeoutMs: number;
   connectTimeoutMs: number;
   signal: AbortSignal;
-  /** Asked when the connection is open and nothing has been written: a reason not to go on. */
-  beforeFirstByte?: () => NotSent | undefined;
+  /** Asked when the connection is open and nothing has been written: a reason not to go on. Never rejects. */
+  beforeFirstByte?: () => Promise<NotSent | undefined>;
 }
 
 export type WireAnswer =
@@ -87,6 +87,8 @@ class Exchange {
   #timer: NodeJS.Timeout | undefined;
   /** Set just before the first byte is written: from here on nothing is certain without an answer. */
   #isSent = false;
+  /** The connection stands and may be written to: until something is, whatever happens to it proves that nothing was. */
+  #isOpen = false;
   #isOver = false;
   #httpStatus: number | undefined;
 
@@ -114,9 +116,13 @@ class Exchange {
 
   /** Nothing is written, headers included, before `end` is called: so the last check is truly the last. */
   #whenOpen(socket: Socket, isTls: boolean): void {
-    const begin = () => {
+    const begin = async () => {
       if (this.#isOver) return;
-      const refusal = this.#request.beforeFirstByte?.();
+      this.#isOpen = true;
+      clearTimeout(this.#timer);
+      const refusal = await this.#request.beforeFirstByte?.();
+      // It may have ended while that was asked: the connection closed, or this process stops.
+      if (this.#isOver) return;
       if (refusal) {
         this.#end({ kind: 'notSent', why: refusal, text: 'stopped before the first byte' });
         return;
@@ -126,8 +132,8 @@ class Exchange {
       this.#sending!.end(this.#request.body);
     };
     const isOpening = socket.connecting || (isTls && (socket as TLSSocket & Handshake).secureConnecting);
-    if (isOpening) socket.once(isTls ? 'secureConnect' : 'connect', begin);
-    else begin();
+    if (isOpening) socket.once(isTls ? 'secureConnect' : 'connect', () => void begin());
+    else void begin();
   }
 
   #read(answer: IncomingMessage): void {
@@ -150,7 +156,8 @@ class Exchange {
 
   #fail(error: CodedError): void {
     const text = [error.code, error.message].filter(Boolean).join(': ');
-    if (!this.#isSent && isNeverConnected(error)) this.#end({ kind: 'notSent', why: 'connect_failed', text });
+    if (!this.#isSent && (this.#isOpen || isNeverConnected(error)))
+      this.#end({ kind: 'notSent', why: 'connect_failed', text });
     else this.#end({ kind: 'lost', why: 'connection_lost', text, ...this.#status() });
   }
 
