@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 
 /**
- * What merchants attach to a collection and get back exactly as sent (CONTRACT 8.5). Keys such
+ * What merchants attach to a collection and get back as sent, name by name (CONTRACT 8.5). Keys such
  * as `a.b` and `$where` are fine, because metadata is only ever stored and read whole.
  */
 export type Metadata = Record<string, string | number | boolean>;

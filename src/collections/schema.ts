@@ -20,22 +20,30 @@ export const failureCodes = [
 
 export const statuses = ['created', 'succeeded', 'failed', 'expired'] as const;
 
+/** Characters that make a text read otherwise than it is stored; refused in every text of a body. */
+const directions = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+
 /** metadata.ts says the same in better words; here it is for the document. */
 const MetadataValues = Type.Record(
   Type.String(),
-  Type.Union([Type.String({ maxLength: limits.metadataValueMaxChars }), Type.Number(), Type.Boolean()]),
+  Type.Union([
+    Type.String({ maxLength: limits.metadataValueMaxChars, pattern: `^[^${directions}]*$` }),
+    Type.Number(),
+    Type.Boolean(),
+  ]),
   {
     maxProperties: limits.metadataMaxKeys,
     propertyNames: {
       type: 'string',
       minLength: 1,
       maxLength: limits.metadataKeyMaxChars,
-      pattern: '^[^\\u0000]*$',
+      pattern: `^[^\\u0000${directions}]*$`,
       not: { enum: ['__proto__', 'constructor', 'prototype', '_bsontype'] },
     },
     description:
-      'Yours, returned exactly as sent. Up to 50 keys of 1 to 40 characters; values are strings of up to 500 ' +
-      'characters, finite numbers or booleans; at most 16 KiB in all.',
+      'Yours; keys and values come back as sent, in any order. Up to 50 keys of 1 to 40 characters; values are ' +
+      'strings of up to 500 characters, booleans, or numbers that a double carries exactly (send longer ones as ' +
+      'strings); at most 16 KiB in all.',
   },
 );
 
@@ -44,7 +52,7 @@ const MetadataValues = Type.Record(
  * so that a long one costs no more than its length.
  */
 const phonePattern = '^[ -]*(?:(?:\\+[ -]*)?2[ -]*5[ -]*5|0)[ -]*[67](?:[ -]*[0-9]){8}[ -]*$';
-const controls = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
+const controls = `\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029${directions}`;
 const blanks = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff';
 export const createPatterns = {
   phone: phonePattern,
@@ -155,7 +163,11 @@ export const CreateCollection = Type.Object(
       description: 'Yours, such as an order number: 1 to 100 printable characters. Need not be unique.',
     }),
     description: Type.Optional(
-      Type.String({ maxLength: limits.descriptionMaxChars, description: 'Up to 255 characters.' }),
+      Type.String({
+        maxLength: limits.descriptionMaxChars,
+        pattern: `^[^${directions}]*$`,
+        description: 'Up to 255 characters.',
+      }),
     ),
     metadata: Type.Optional(MetadataValues),
   },

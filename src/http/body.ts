@@ -1,70 +1,103 @@
+import { isUtf8 } from 'node:buffer';
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Context } from 'koa';
-import { HttpMethodEnum, koaBody } from 'koa-body';
 import { limits } from '../limits.ts';
-import { AppError, bodyTooLarge, faulty, unsupportedMediaType } from './errors.ts';
+import { AppError, bodyTooLarge, type Fault, faulty, unsupportedMediaType } from './errors.ts';
 import { bodyMaxDepth } from './idempotency.ts';
+import { lostInParsing } from './json.ts';
 
-const parseJson = koaBody({
-  json: true,
-  urlencoded: false,
-  text: false,
-  multipart: false,
-  jsonLimit: limits.bodyMaxBytes,
-  jsonStrict: true,
-  parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PATCH, HttpMethodEnum.PUT, HttpMethodEnum.DELETE],
-});
-
-const nothing = async () => {};
+/** A body as it was read. `faults`: what its text says and its value does not; with any it must be refused. */
+export interface JsonBody {
+  body: Record<string, unknown>;
+  faults: Fault[];
+}
 
 /**
  * The request's JSON object; `{}` when there is no body. Errors: `unsupported_media_type`, `body_too_large`
- * (inflated bytes), `invalid_json`, `metadata_invalid` (`__proto__`), `parameter_invalid` (not an object, or
- * nested too deep).
+ * (inflated bytes), `invalid_json` (not UTF-8 included), `metadata_invalid` (`__proto__`), `parameter_invalid` (not
+ * an object, or nested too deep), `request_malformed`.
  */
-export async function readJson(ctx: Context): Promise<Record<string, unknown>> {
+export async function readJson(ctx: Context): Promise<JsonBody> {
   const contentType = ctx.req.headers['content-type'];
-  // A parser that does not know a type leaves the body alone, and the request would pass for an empty one.
   if (contentType === undefined ? hasBody(ctx) : !isJsonType(contentType)) throw unsupportedMediaType();
-  try {
-    await (ctx.req.headers['content-encoding'] === undefined
-      ? parseJson(ctx, nothing)
-      : Promise.race([parseJson(ctx, nothing), cutShort(ctx)]));
-  } catch (error) {
-    // The parser stops in the middle of the body: the rest must not pass for the connection's next request.
-    ctx.req.unpipe();
-    ctx.req.resume();
-    ctx.set('Connection', 'close');
-    throw parserError(error as ParserError);
-  }
-  const body: unknown = ctx.request.body ?? {};
+  const bytes = await readInflated(ctx);
+  if (!isUtf8(bytes)) throw new AppError('invalid_json', { message: 'The body is not valid UTF-8.' });
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '');
+  const body = text === '' ? {} : parsed(text);
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notAnObject();
   if (isDeeperThan(body, bodyMaxDepth)) {
     throw new AppError('parameter_invalid', {
       message: `The body is nested deeper than ${bodyMaxDepth} levels.`,
     });
   }
-  return body as Record<string, unknown>;
+  if (/__proto__|\\u/.test(text)) refusePrototypes(body);
+  return { body: body as Record<string, unknown>, faults: lostInParsing(text) };
 }
 
 /** The body's bytes, whatever they are. @throws `body_too_large`, `request_malformed` when it was cut short */
 export async function readRaw(ctx: Context, maxBytes: number): Promise<Buffer> {
+  return collect(ctx, ctx.req, maxBytes, () => tooLarge(maxBytes));
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('body_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+}
+
+const inflaters: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+function readInflated(ctx: Context): Promise<Buffer> {
+  const encoding = ctx.req.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  const inflater = Object.hasOwn(inflaters, encoding) ? inflaters[encoding]!() : undefined;
+  if (!inflater && encoding !== 'identity')
+    throw unsupportedMediaType('Content-Encoding must be gzip, deflate, br or absent.');
+  return collect(ctx, inflater ? ctx.req.pipe(inflater) : ctx.req, limits.bodyMaxBytes, bodyTooLarge);
+}
+
+/** Gathers what comes out of `stream`, which is the request or is fed by it. */
+async function collect(
+  ctx: Context,
+  stream: Readable,
+  maxBytes: number,
+  tooMany: () => AppError,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of ctx.req) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > maxBytes) break;
-      chunks.push(chunk as Buffer);
-    }
-  } catch {
-    throw new AppError('request_malformed', { message: 'The body was cut short.' });
-  }
-  if (bytes > maxBytes) {
+    if (Number(ctx.req.headers['content-length'] ?? 0) > maxBytes) throw tooMany();
+    await new Promise<void>((resolve, reject) => {
+      const cutShort = () =>
+        reject(new AppError('request_malformed', { message: 'The body was cut short.' }));
+      stream.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > maxBytes) reject(tooMany());
+        else chunks.push(chunk);
+      });
+      stream.once('end', resolve);
+      if (stream !== ctx.req) {
+        const message = 'The body cannot be decompressed as its Content-Encoding says.';
+        stream.once('error', () => reject(new AppError('invalid_json', { message })));
+      }
+      // Also where the sender was ended because of what came next on its connection.
+      ctx.req.once('error', cutShort);
+      ctx.req.once('close', () => {
+        if (!ctx.req.complete) cutShort();
+      });
+    });
+  } catch (error) {
     // The rest must not pass for the connection's next request.
+    stream.removeAllListeners('data');
+    ctx.req.unpipe();
+    ctx.req.resume();
+    if (stream !== ctx.req) stream.destroy();
     ctx.set('Connection', 'close');
-    throw new AppError('body_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+    throw error;
   }
-  return Buffer.concat(chunks);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes);
 }
 
 /** `application/json`, in UTF-8 if it says. */
@@ -80,67 +113,33 @@ function hasBody(ctx: Context): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Rejects when the client goes away. The parser waits for the inflated stream, which never hears of that. */
-function cutShort(ctx: Context): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    ctx.req.once('close', () => {
-      if (!ctx.req.complete) reject(Object.assign(new Error('request aborted'), { status: 400 }));
-    });
-  });
-}
-
-interface ParserError extends Error {
-  status?: number;
-  type?: string;
-  code?: string;
-  /** The text that was not JSON. */
-  body?: string;
-}
-
-function parserError(error: ParserError): Error {
-  if (error.status === 413) return bodyTooLarge();
-  if (error.status === 415) {
-    return unsupportedMediaType('Content-Encoding must be gzip, deflate, br or absent.');
-  }
-  if (error.message === 'Object contains forbidden prototype property') {
-    const message = 'metadata: the key __proto__ is reserved; use another name.';
-    return faulty([{ param: 'metadata', code: 'metadata_invalid', message }]);
-  }
-  if (error.body !== undefined) return isJson(error.body) ? notAnObject() : invalidJson(error);
-  if (
-    error.code?.startsWith('Z_') ||
-    error.code?.startsWith('ERR__ERROR') ||
-    error.code === 'ERR_BUFFER_TOO_LARGE'
-  ) {
-    return new AppError('invalid_json', {
-      message: 'The body cannot be decompressed as its Content-Encoding says.',
-    });
-  }
-  if (error.status === 400) return new AppError('request_malformed', { message: 'The body was cut short.' });
-  return error;
-}
-
 function notAnObject(): AppError {
   return new AppError('parameter_invalid', {
     message: 'The body must be a JSON object, such as {"amount": 5000}.',
   });
 }
 
-/** Where the fault is, but not what stands there: the parser's own message quotes the body. */
-function invalidJson(error: ParserError): AppError {
-  const place = /at position (\d+)/.exec(error.message)?.[1];
-  return new AppError(
-    'invalid_json',
-    place ? { message: `The body is not valid JSON: see character ${place}.` } : {},
-  );
+/** @throws invalid_json with the place of the fault, but not what stands there: the parser's own message quotes it */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const place = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const detail = place ? { message: `The body is not valid JSON: see character ${place}.` } : {};
+    throw new AppError('invalid_json', detail);
+  }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
+/** A field of this name would set a prototype where an object is copied, and go unseen. */
+function refusePrototypes(body: object): void {
+  const left: object[] = [body];
+  for (let next = left.pop(); next; next = left.pop()) {
+    if (Object.hasOwn(next, '__proto__')) {
+      const message = 'metadata: the key __proto__ is reserved; use another name.';
+      throw faulty([{ param: 'metadata', code: 'metadata_invalid', message }]);
+    }
+    for (const inner of Object.values(next))
+      if (typeof inner === 'object' && inner !== null) left.push(inner);
   }
 }
 

@@ -9,12 +9,20 @@ import type { Principal } from '../merchants/merchants.ts';
 import { type AccessLine, access, type RequestState } from './access.ts';
 import { type Authenticate, authenticateMerchant, authenticateOperator, refuseSuspended } from './auth.ts';
 import { readJson, readRaw } from './body.ts';
-import { AppError, methodNotAllowed, rateLimited, routeNotFound, serviceUnavailable } from './errors.ts';
+import {
+  AppError,
+  type Fault,
+  faulty,
+  methodNotAllowed,
+  rateLimited,
+  routeNotFound,
+  serviceUnavailable,
+} from './errors.ts';
 import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
 import type { RateLimiter, RateTerms } from './rate.ts';
 import { loggable } from './render.ts';
 import type { Answer, Endpoint, HttpRequest, OperatorPrincipal, RecordWrite, Route } from './route.ts';
-import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
+import { bodyCheck, faultsMax, paramsCheck, queryReader } from './validate.ts';
 
 export interface KoaOptions {
   /** The index: every route of this listener. */
@@ -92,7 +100,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     const principal = await identify(ctx, state);
     if (limitRate) await limitRate(ctx, principal as Principal);
     if (route.auth === 'merchant') refuseSuspended(principal as Principal);
-    const body = checkBody ? await readJson(ctx) : undefined;
+    const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
     const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
     const key = store || (endpoint.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
 
@@ -131,6 +139,23 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     }
     send(ctx, answer);
   };
+}
+
+/** A text whose value says less than itself is refused before anybody compares values, with all its other faults. */
+async function readBody(
+  ctx: Context,
+  check: (body: Record<string, unknown>) => void,
+): Promise<Record<string, unknown>> {
+  const { body, faults } = await readJson(ctx);
+  if (faults.length === 0) return body;
+  let others: readonly Fault[] = [];
+  try {
+    check(body);
+  } catch (error) {
+    others = (error instanceof AppError && error.errors) || [];
+  }
+  const named = new Set(others.map(({ param }) => param));
+  throw faulty([...others, ...faults.filter(({ param }) => !named.has(param))].slice(0, faultsMax));
 }
 
 function identifier(

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { TObject } from 'typebox';
 import { type Fault, faulty, resourceNotFound } from './errors.ts';
+import { textFaults } from './json.ts';
 
 /**
  * Schemas are compiled once per route. Bodies are taken as they are; only the query, which is all text, is
@@ -23,7 +24,7 @@ function compiler(forQuery: boolean): Ajv2020 {
 }
 
 /** More would only make the answer long. */
-const faultsMax = 50;
+export const faultsMax = 50;
 
 /** Throws every fault of a body at once. */
 export type CheckBody<Who> = (body: Record<string, unknown>, principal: Who) => void;
@@ -38,13 +39,15 @@ export function bodyCheck<Who>(
 ): CheckBody<Who> {
   const validate = bodies.compile(schema);
   return (body, principal) => {
-    const found = check ? check(body, principal) : [];
+    const checked = check ? check(body, principal) : [];
+    const named = new Set(checked.map(({ param }) => param));
+    const found = [...checked, ...textFaults(body).filter(({ param }) => !named.has(param))];
     const valid = validate(body);
     if (valid && found.length === 0) return;
-    const checked = new Set(found.map(({ param }) => topOf(param)));
+    const better = new Set(found.map(({ param }) => topOf(param)));
     const faults = valid ? [] : schemaFaults(validate, 'a field of this request');
     // Unknown fields may be many; the field a merchant meant to send matters more.
-    const all = [...faults.filter(({ param }) => !checked.has(topOf(param))), ...found];
+    const all = [...faults.filter(({ param }) => !better.has(topOf(param))), ...found];
     throw faulty(all.slice(0, faultsMax));
   };
 }

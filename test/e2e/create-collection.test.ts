@@ -93,7 +93,7 @@ describe('POST /v1/collections', () => {
     expect(both[0]!.json.id).to.not.equal(both[1]!.json.id);
   });
 
-  it('gives metadata back exactly as sent, also once it has been stored', async () => {
+  it('gives metadata back as sent, name by name and value by value, also once it has been stored', async () => {
     const metadata = {
       'a.b': 'dot',
       $where: 'sleep(1000)',
@@ -102,7 +102,7 @@ describe('POST /v1/collections', () => {
       minus: -1.5e-7,
       big: 2 ** 53,
       no: false,
-      text: '\u0000 "quoted" \\ 💵 \u202e',
+      text: '\u0000 "quoted" \\ 💵 ',
       ' ': 'x'.repeat(500),
       ['k'.repeat(40)]: 'é'.repeat(500),
       toString: 'kept',
@@ -113,6 +113,11 @@ describe('POST /v1/collections', () => {
     expect(json.metadata).to.deep.equal(metadata);
     const { json: read } = await merchant.get(`/v1/collections/${json.id}`);
     expect(JSON.stringify(read.metadata)).to.equal(JSON.stringify(metadata));
+    const text =
+      '{"amount":5000,"phone":"255700000000","reference":"r","metadata":{"b":1.10,"a":"é","10":2e1}}';
+    const spelt = await merchant.create({}, undefined, text);
+    // A number comes back as the same number, which JSON has many ways to write; the order of names is nobody's.
+    expect(spelt.json.metadata).to.deep.equal({ b: 1.1, a: 'é', 10: 20 });
   });
 
   it('takes fifty keys of metadata', async () => {

@@ -109,6 +109,18 @@ describe('operators', () => {
       expect((await admin('GET', path)).json).to.deep.equal(restored.json);
     });
 
+    it('with names and reasons that read as they are stored', async () => {
+      const make = (text: string) => admin('POST', '/merchants', text as never);
+      for (const text of [
+        '{"name":"Duka \u202e", "reason":"x"}',
+        '{"name":"Duka", "reason":"\\u2067x"}',
+        '{"name":"Duka", "name":"Bar", "reason":"x"}',
+        '{"name":"Duka", "amount_max":9007199254740993, "reason":"x"}',
+        '{"name":"\\ud800", "reason":"x"}',
+      ])
+        expect(codeOf(await make(text)), text).to.equal('400 parameter_invalid');
+    });
+
     it('with settings that make sense', async () => {
       for (const bad of [
         {},

@@ -239,6 +239,7 @@ function refusedBodies(): Refusal[] {
     [post, { headers: { 'Idempotency-Key': 'empty' } }, '400 parameter_missing', 'amount'],
     [post, json(''), '400 parameter_missing', 'amount'],
     [post, json(proto), '400 metadata_invalid', 'metadata'],
+    ...lossyBodies().map(([body, ...verdict]): Refusal => [post, json(body), ...verdict]),
     [post, typed('text/plain'), '415 unsupported_media_type'],
     [post, typed('application/json; charset=latin1'), '415 unsupported_media_type'],
     [post, typed('application/json-patch+json'), '415 unsupported_media_type'],
@@ -252,6 +253,28 @@ function refusedBodies(): Refusal[] {
     [post, keyed('caf\u00e9'), '400 idempotency_key_invalid'],
     [post, keyed(['a', 'b']), '400 idempotency_key_invalid'],
     [`${post}?x=1`, json(JSON.stringify(goodBody)), '400 parameter_unknown', 'x'],
+  ];
+}
+
+/** Texts that say more, or something else, than what would be read from them. */
+function lossyBodies(): [body: string | Buffer, verdict: string, param?: string][] {
+  const good = '"phone":"0712345678","reference":"r"';
+  const text = (metadata: string) => `{"amount":5000,${good},"metadata":${metadata}}`;
+  return [
+    [text('{"order":1234567890123456789}'), '400 metadata_invalid', 'metadata.order'],
+    [text('{"order":9007199254740993}'), '400 metadata_invalid', 'metadata.order'],
+    [text('{"rate":0.12345678901234567891}'), '400 metadata_invalid', 'metadata.rate'],
+    [text('{"tiny":1e-400}'), '400 metadata_invalid', 'metadata.tiny'],
+    [text('{"a":1,"a":1}'), '400 metadata_invalid', 'metadata.a'],
+    [text('{"a":1,"\\u0061":2}'), '400 metadata_invalid', 'metadata.a'],
+    [`{"amount":5000,${good},"amount":9000}`, '400 parameter_invalid', 'amount'],
+    [`{"amount":5000.0000000000000001,${good}}`, '400 parameter_invalid', 'amount'],
+    [`{"amount":5000,"phone":"0712345678","reference":"or\u202eder"}`, '400 parameter_invalid', 'reference'],
+    [`{"amount":5000,${good},"description":"\\u2066pay"}`, '400 parameter_invalid', 'description'],
+    [text('{"note":"\\u202Ecod.exe"}'), '400 metadata_invalid', 'metadata.note'],
+    [text('{"\\u200fnote":"x"}'), '400 metadata_invalid', 'metadata.\ufffdnote'],
+    [Buffer.from(`{"amount":5000,${good},"description":"caf\xe9"}`, 'latin1'), '400 invalid_json'],
+    [Buffer.from(text('{"a":"\xed\xa0\x80"}'), 'latin1'), '400 invalid_json'],
   ];
 }
 
