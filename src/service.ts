@@ -14,7 +14,7 @@ import { Gauges } from './metrics/metrics.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
 import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
-import { releaseStranded } from './webhooks/effects.ts';
+import { strandedRelease } from './webhooks/held.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
 
 /** A running service: what it listens on and how it stops. */
@@ -140,7 +140,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
       {
         name: 'held deliveries',
         everyMs: 3 * config.sweepIntervalMs,
-        run: () => releaseStranded(webhookNeeds),
+        run: strandedRelease(webhookNeeds),
       },
       { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
     ],

@@ -193,7 +193,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   // The corridor needs the effects and some effects need the corridor, which they reach when they run.
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
   const { rails, prepareRails, closeRails } = railsOf({ db, clock, log, config }, late);
-  const seats = new Seats(queues.redis, config.redisPrefix, clock);
+  const seats = new Seats(clock);
   const webhookNeeds: WebhookNeeds = {
     ...{ db, clock, config, events, poster, webhooks, seats },
     actors: () => late.actors,

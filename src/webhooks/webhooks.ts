@@ -12,9 +12,9 @@ import type { CollectionSpec, Doc } from '../mongo.ts';
 import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
-export { Seats } from './inflight.ts';
 export { WebhookPoster } from './post.ts';
 export { failedSince, type ReplayDoc, replayPageDelayMs, replaysSpec } from './replay.ts';
+export { Seats } from './seats.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (CONTRACT 13). */
 

@@ -1,0 +1,140 @@
+import type { AttemptDetail } from '../../machines/delivery.ts';
+import type { Actors, CallAnswer, CallPostponed, CallView } from '../actors/actors.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { EventDoc, Events } from '../events/events.ts';
+import { limits } from '../limits.ts';
+import type { AttemptResult, WebhookPoster } from './post.ts';
+import type { Lane, Seats } from './seats.ts';
+import { signatureHeaders } from './sign.ts';
+import type { DeliveryDoc, EndpointDoc, Webhooks } from './webhooks.ts';
+
+/**
+ * One attempt to deliver, from top to bottom: the endpoint is read, a seat is taken, the same bytes as ever are signed
+ * afresh and sent (post.ts: one clock over all of it, dial.ts: to no private address), and the answer is told to the
+ * delivery's chart. What is counted and when is tried again is the chart's.
+ */
+export interface AttemptNeeds {
+  /** Late bound: the corridor is built from these effects. */
+  actors(): Actors;
+  clock: Clock;
+  config: Config;
+  events: Events;
+  poster: WebhookPoster;
+  webhooks: Webhooks;
+  seats: Seats;
+}
+
+/** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
+const lossesMax = 3;
+
+/** The lane that a delivery is queued in, as far as one can tell before its endpoint is read. */
+export function laneOf({ seats }: Pick<AttemptNeeds, 'seats'>, doc: DeliveryDoc): Lane {
+  if (seats.isSlow(doc.data.endpointId)) return 'slow';
+  // A delivery that was just born; one that was held comes back beside the fresh ones, not before them.
+  return doc.seq === 1 ? 'first' : 'retry';
+}
+
+/**
+ * The answer to the call `postWebhook`. A disabled endpoint holds its deliveries, a deleted one cancels them; one that
+ * fails or takes long has a lane of its own, so that it does not stand in its neighbours' way.
+ */
+export async function attempt(needs: AttemptNeeds, view: CallView): Promise<CallAnswer | CallPostponed> {
+  const doc = view.doc as DeliveryDoc;
+  const { tries, cameFrom } = doc.snapshot.context;
+  const [endpoint, event] = await Promise.all([endpointOf(needs, doc), needs.events.find(doc.data.eventId)]);
+  if (!endpoint || endpoint.state === 'deleted' || !doc.state.startsWith('pending')) {
+    return { event: { type: 'attempt.canceled' } };
+  }
+  const isProbe =
+    doc.state === 'pending.extra' && cameFrom !== 'delivered' && endpoint.state !== 'disabled.operator';
+  if (endpoint.state.startsWith('disabled') && !isProbe) return { event: { type: 'attempt.withheld' } };
+  if (view.earlierStarts >= lossesMax) return { event: lost(needs, doc) };
+
+  const isWell = endpoint.state === 'active';
+  const best = laneOf(needs, doc);
+  const lane = isWell || best === 'slow' ? best : 'retry';
+  // Towards the slow only: one that has become quick meanwhile is sent from where it is.
+  if (view.lane !== undefined && view.lane !== lane && (view.lane === 'first' || lane === 'slow')) {
+    return { postponeMs: 0, lane };
+  }
+  if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
+  const seat = await needs.seats.take({
+    holder: view.call.id,
+    endpointId: endpoint._id,
+    merchantId: doc.merchantId,
+    lane: (view.lane as Lane | undefined) ?? lane,
+    isWell,
+  });
+  if ('stepBackMs' in seat) return { postponeMs: seat.stepBackMs };
+  // The seat is for the receiver's part only: what we do with the answer holds up no other attempt.
+  const result = await send(needs, doc, endpoint, event, tries).finally(() => seat.leave());
+  return { event: result.ok ? await succeeded(needs, doc, result) : failed(needs, doc, result) };
+}
+
+/** The same bytes as ever, a fresh time and signature. */
+function send(
+  { webhooks, poster, clock }: AttemptNeeds,
+  doc: DeliveryDoc,
+  endpoint: EndpointDoc,
+  event: EventDoc,
+  tries: number,
+): Promise<AttemptResult> {
+  const body = Buffer.from(event.body);
+  const secrets = webhooks.signingSecrets(endpoint);
+  const signature = signatureHeaders({ eventId: event._id, body, secrets, atMs: clock.now() });
+  return poster.post({
+    url: endpoint.data.url,
+    mode: doc.mode,
+    endpointKey: endpoint._id,
+    body,
+    headers: { ...signature, 'Webhook-Attempt': String(tries) },
+  });
+}
+
+/** Of a success the endpoint hears only while it is not simply active, as it is read after the answer. */
+async function succeeded(needs: AttemptNeeds, doc: DeliveryDoc, result: AttemptResult) {
+  const endpoint = await endpointOf(needs, doc);
+  const endpointActive = endpoint?.state === 'active';
+  return { type: 'attempt.succeeded', status: result.status, endpointActive, detail: detailOf(doc, result) };
+}
+
+function failed({ config }: AttemptNeeds, doc: DeliveryDoc, result: AttemptResult) {
+  const { reason, charged } = result;
+  return {
+    ...{ type: 'attempt.failed', reason, charged },
+    ...{ jitterMs: jitter(config, doc), detail: detailOf(doc, result) },
+  };
+}
+
+/** The worker died again and again in the middle of this attempt: it counts, but not against the endpoint. */
+function lost({ config, clock }: AttemptNeeds, doc: DeliveryDoc) {
+  const detail = detailOf(doc, { startedAt: clock.now(), durationMs: 0 });
+  return {
+    ...{ type: 'attempt.failed', reason: 'worker_lost', charged: false },
+    ...{ jitterMs: jitter(config, doc), detail },
+  };
+}
+
+function detailOf(
+  doc: DeliveryDoc,
+  { startedAt, durationMs, status, excerpt }: Partial<AttemptResult> & AttemptTimes,
+): AttemptDetail {
+  return {
+    ...{ number: doc.snapshot.context.tries, startedAt, durationMs },
+    ...(status === undefined ? {} : { status }),
+    ...(excerpt ? { excerpt } : {}),
+  };
+}
+
+type AttemptTimes = Pick<AttemptResult, 'startedAt' | 'durationMs'>;
+
+/** A little more than the published wait, never less: at most 5 % and 60 s. */
+function jitter({ webhooks }: Config, doc: DeliveryDoc): number {
+  const delayMs = webhooks.retryDelaysMs[doc.snapshot.context.attempt - 1] ?? 0;
+  return Math.round(Math.random() * Math.min(delayMs * webhooks.retryJitter, limits.minuteMs));
+}
+
+async function endpointOf({ actors }: AttemptNeeds, doc: DeliveryDoc): Promise<EndpointDoc | undefined> {
+  return (await actors().read({ machine: 'endpoint', id: doc.data.endpointId })) as EndpointDoc | undefined;
+}
