@@ -57,8 +57,8 @@ export interface SendOptions {
   /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
   writes?: Write[];
   /**
-   * Room data to change in the same commit (`data.<field>`), computed from what it is then; never part of the
-   * chart or its history.
+   * Room data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
+   * away. Never part of the chart or its history.
    */
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
   /** The call that this event answers; the commit removes it. */

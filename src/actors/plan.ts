@@ -102,7 +102,7 @@ export async function planStep(
     dueAt: earliest(chart.timers, calls),
     lastStep: attendant.stepId,
     updatedAt: new Date(event.at),
-    data: data ? { ...doc.data, ...data } : doc.data,
+    data: data ? changedData(doc.data, data) : doc.data,
   };
   const writes: Write[] = [
     from === null
@@ -128,6 +128,16 @@ export async function planStep(
   if (attendant.writes) writes.push(...attendant.writes);
   const asked = chart.asked.map(({ type }) => type);
   return { doc: changed, writes, newCalls, asked, children };
+}
+
+/** Room data after a change; undefined takes a field away. */
+function changedData(
+  data: Record<string, unknown>,
+  change: Record<string, unknown>,
+): Record<string, unknown> {
+  const changed = { ...data, ...change };
+  for (const [name, value] of Object.entries(change)) if (value === undefined) delete changed[name];
+  return changed;
 }
 
 /** An unclaimed call is looked for this soon: whoever claims it sets the time for its answer. */
@@ -183,9 +193,15 @@ export function updateOf(
     updatedAt,
     ...fields,
   };
-  for (const [name, value] of Object.entries(data ?? {})) set[`data.${name}`] = value;
+  const unset: Record<string, ''> = {};
+  for (const [name, value] of Object.entries(data ?? {})) {
+    // MongoDB never hears of an undefined: the field would stay as it was.
+    if (value === undefined) unset[`data.${name}`] = '';
+    else set[`data.${name}`] = value;
+  }
   const filter = { _id: doc._id, seq: doc.seq };
-  const update = migrationOf(doc, changed) ?? { $set: set };
+  const gone = Object.keys(unset).length > 0 ? { $unset: unset } : {};
+  const update = migrationOf(doc, changed) ?? { $set: set, ...gone };
   return { op: 'update', into: plural, filter, update, onMiss: 'race' };
 }
 

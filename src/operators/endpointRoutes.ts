@@ -39,6 +39,15 @@ export interface EndpointAdminDeps {
   reader: OperatorReader;
 }
 
+/** What operators set, by the names of the interface. */
+function settingsOf({ data }: EndpointDoc) {
+  return {
+    url: data.url,
+    description: data.description ?? null,
+    event_types: data.eventTypes ?? null,
+  };
+}
+
 export function presentEndpoint(doc: EndpointDoc) {
   const context = memoryOf(doc);
   return {
@@ -46,9 +55,7 @@ export function presentEndpoint(doc: EndpointDoc) {
     object: 'endpoint',
     merchant_id: doc.merchantId,
     mode: doc.mode,
-    url: doc.data.url,
-    description: doc.data.description ?? null,
-    event_types: doc.data.eventTypes ?? null,
+    ...settingsOf(doc),
     status: endpointStatus(doc.state),
     state: doc.state,
     failing_since: timeOrNull(context.failingSince),
@@ -63,6 +70,7 @@ export function presentEndpoint(doc: EndpointDoc) {
   };
 }
 
+const Description = Type.String({ maxLength: 200 });
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
 const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
   minItems: 1,
@@ -100,7 +108,7 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
       mode: ModeField,
       url: Url,
       event_types: Type.Optional(EventTypes),
-      description: Type.Optional(Type.String({ maxLength: 200 })),
+      description: Type.Optional(Description),
       reason: Reason,
     }),
     handler: (request) =>
@@ -170,27 +178,33 @@ export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPr
 /** Changes what is set, not how the endpoint fares: that is the chart's. */
 export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('updateEndpoint', 'Change an endpoint', 200, 'Only the named fields change.', [
-      'action_not_allowed',
-    ]),
+    operation: operation(
+      'updateEndpoint',
+      'Change an endpoint',
+      200,
+      'Only the named fields change; null takes one away.',
+      ['action_not_allowed'],
+    ),
     params: idParam('we'),
     body: bodyOf('EndpointChanges', {
       url: Type.Optional(Url),
       event_types: Type.Optional(Type.Union([EventTypes, Type.Null()])),
-      description: Type.Optional(Type.String({ maxLength: 200 })),
+      description: Type.Optional(Type.Union([Description, Type.Null()])),
       reason: Reason,
     }),
     handler: async ({ principal, params, body, requestId }) => {
       const id = params.id as string;
       const current = await standing(actors, id);
       if (body.url !== undefined) await checkAddress(body.url, current.mode, config);
-      const { reason } = body;
+      const { reason, ...after } = body;
+      const settings = settingsOf(current);
+      const before = Object.fromEntries(Object.entries(settings).filter(([name]) => name in after));
+      // Null takes a field away.
       const change = {
         ...(body.url === undefined ? {} : { url: body.url }),
         ...(body.event_types === undefined ? {} : { eventTypes: body.event_types ?? undefined }),
-        ...(body.description === undefined ? {} : { description: body.description }),
+        ...(body.description === undefined ? {} : { description: body.description ?? undefined }),
       };
-      const before = { url: current.data.url, eventTypes: current.data.eventTypes };
       const doc = await command(
         actors,
         clock,
@@ -198,7 +212,7 @@ export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): En
         { id, type: 'operator.updated', reason, requestId },
         {
           data: () => change,
-          audit: { action: 'endpoint.updated', before, after: change },
+          audit: { action: 'endpoint.updated', before, after },
         },
       );
       return { status: 200, body: presentEndpoint(doc) };
