@@ -14,7 +14,7 @@ import { Gauges } from './metrics/metrics.ts';
 import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
 import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
-import { strandedRelease } from './webhooks/held.ts';
+import { strandedRelease } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
 
 /** A running service: what it listens on and how it stops. */

@@ -4,10 +4,11 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { EventDoc, Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
+import type { DeliveryDoc, EndpointDoc } from './documents.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
 import type { Lane, Seats } from './seats.ts';
 import { signatureHeaders } from './sign.ts';
-import type { DeliveryDoc, EndpointDoc, Webhooks } from './webhooks.ts';
+import type { Webhooks } from './webhooks.ts';
 
 /**
  * One attempt to deliver, from top to bottom: the endpoint is read, a seat is taken, the same bytes as ever are signed

@@ -4,10 +4,12 @@ import type { replayCalls } from '../../machines/replay.ts';
 import type { CallAnswer, CallEffect, CallView, WriteEffect } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type AttemptNeeds, attempt, laneOf } from './attempt.ts';
+import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './documents.ts';
 import { type HeldNeeds, probeDelivery, releaseHeld } from './held.ts';
 import { replayPage } from './replay.ts';
 import { lanes } from './seats.ts';
-import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './webhooks.ts';
+
+export { strandedRelease } from './held.ts';
 
 /** From an attempt's end until its answer is recorded, at the most. */
 const recordingMs = 10_000;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Filter } from 'mongodb';
 import { type Actors, type CallAnswer, type CallView, Poison, versionOf } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { type DeliveryDoc, deliveriesSpec } from './webhooks.ts';
+import { type DeliveryDoc, deliveriesSpec } from './documents.ts';
 
 /**
  * What waits for an endpoint to come back: held deliveries are released, and a disabled endpoint is probed with one

@@ -1,34 +1,11 @@
-import type { ReplayContext } from '../../machines/replay.ts';
-import { type ActorDoc, actorIndexes, type CallAnswer, type CallView } from '../actors/actors.ts';
-import type { CollectionSpec } from '../mongo.ts';
+import type { CallAnswer, CallView } from '../actors/actors.ts';
+import { type DeliveryDoc, deliveriesSpec, failedSince, type ReplayDoc } from './documents.ts';
 import { eachAlone, type HeldNeeds } from './held.ts';
-import { type DeliveryDoc, deliveriesSpec } from './webhooks.ts';
-
-/** Sends again what failed to reach an endpoint since a time; the chart remembers how far it came. */
-export const replaysSpec: CollectionSpec = {
-  name: 'replays',
-  indexes: [...actorIndexes, { key: { 'data.endpointId': 1, _id: -1 } }],
-};
-
-export interface ReplayDoc extends ActorDoc {
-  data: { endpointId: string; since: Date; total: number; by: string };
-  snapshot: { value: unknown; context: ReplayContext & Record<string, unknown> };
-}
 
 export const replayPageSize = 100;
 /** With a page of 100 this is at most 100 deliveries a second. */
 export const replayPageDelayMs = 1_000;
 const replayAtOnce = 10;
-
-/** What a replay of this endpoint would send again. What is set aside waits for an operator. */
-export function failedSince(endpointId: string, since: Date) {
-  return {
-    'data.endpointId': endpointId,
-    state: 'failed',
-    updatedAt: { $gte: since },
-    quarantined: { $exists: false },
-  };
-}
 
 /** One page. A delivery of newer code fails it, after all others had their turn: a newer worker makes it again. */
 export async function replayPage(needs: HeldNeeds, { doc, call }: CallView): Promise<CallAnswer> {

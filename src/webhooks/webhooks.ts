@@ -1,78 +1,21 @@
 import type { Db } from 'mongodb';
-import type { DeliveryContext } from '../../machines/delivery.ts';
-import type { EndpointContext } from '../../machines/endpoint.ts';
-import { type ActorDoc, actorIndexes, actorsByState, type NewActor } from '../actors/actors.ts';
+import type { NewActor } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
+import { type EndpointDoc, endpointsSpec, type SealedSecret } from './documents.ts';
 import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
+export * from './documents.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
 export { WebhookPoster } from './post.ts';
-export { failedSince, type ReplayDoc, replayPageDelayMs, replaysSpec } from './replay.ts';
+export { replayPageDelayMs } from './replay.ts';
 export { Seats } from './seats.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (CONTRACT 13). */
-
-/** A signing secret as stored: sealed with SECRETS_KEY, bound to its endpoint. */
-export interface SealedSecret {
-  sealed: string;
-  createdAt: Date;
-  /** Set by a rotation: until then both secrets sign. */
-  expiresAt?: Date;
-}
-
-export interface EndpointDoc extends ActorDoc {
-  data: {
-    url: string;
-    description?: string;
-    /** Absent: every type. */
-    eventTypes?: EventType[];
-    /** Newest first. */
-    secrets: SealedSecret[];
-    createdBy: string;
-    createdAt: Date;
-  };
-  snapshot: { value: unknown; context: EndpointContext & Record<string, unknown> };
-}
-
-export interface DeliveryDoc extends ActorDoc {
-  data: { eventId: string; endpointId: string; type: string };
-  snapshot: { value: unknown; context: DeliveryContext & Record<string, unknown> };
-}
-
-/** One attempt, kept as it was (`_id` is `<delivery>/<number>`). */
-export interface AttemptDoc extends Doc {
-  deliveryId: string;
-  endpointId: string;
-  number: number;
-  at: Date;
-  durationMs: number;
-  ok: boolean;
-  status?: number;
-  reason?: string;
-  /** The first 2 KiB of the answer. */
-  excerpt?: string;
-}
-
-export const endpointsSpec: CollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
-
-export const deliveriesSpec: CollectionSpec = {
-  name: 'deliveries',
-  indexes: [
-    { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
-    { key: { 'data.endpointId': 1, state: 1, _id: 1 } },
-    { key: { 'data.eventId': 1 } },
-    { key: actorsByState },
-    { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
-  ],
-};
-
-export const attemptsSpec: CollectionSpec = { name: 'attempts' };
 
 interface WebhooksOptions {
   db: Db;

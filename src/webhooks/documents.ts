@@ -1,0 +1,85 @@
+import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { EndpointContext } from '../../machines/endpoint.ts';
+import type { ReplayContext } from '../../machines/replay.ts';
+import { type ActorDoc, actorIndexes, actorsByState } from '../actors/actors.ts';
+import type { EventType } from '../events/events.ts';
+import type { CollectionSpec, Doc } from '../mongo.ts';
+
+/** What this room stores: endpoints, deliveries with their attempts, and replays. */
+
+/** A signing secret as stored: sealed with SECRETS_KEY, bound to its endpoint. */
+export interface SealedSecret {
+  sealed: string;
+  createdAt: Date;
+  /** Set by a rotation: until then both secrets sign. */
+  expiresAt?: Date;
+}
+
+export interface EndpointDoc extends ActorDoc {
+  data: {
+    url: string;
+    description?: string;
+    /** Absent: every type. */
+    eventTypes?: EventType[];
+    /** Newest first. */
+    secrets: SealedSecret[];
+    createdBy: string;
+    createdAt: Date;
+  };
+  snapshot: { value: unknown; context: EndpointContext & Record<string, unknown> };
+}
+
+export interface DeliveryDoc extends ActorDoc {
+  data: { eventId: string; endpointId: string; type: string };
+  snapshot: { value: unknown; context: DeliveryContext & Record<string, unknown> };
+}
+
+/** One attempt, kept as it was (`_id` is `<delivery>/<number>`). */
+export interface AttemptDoc extends Doc {
+  deliveryId: string;
+  endpointId: string;
+  number: number;
+  at: Date;
+  durationMs: number;
+  ok: boolean;
+  status?: number;
+  reason?: string;
+  /** The first 2 KiB of the answer. */
+  excerpt?: string;
+}
+
+export const endpointsSpec: CollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
+
+export const deliveriesSpec: CollectionSpec = {
+  name: 'deliveries',
+  indexes: [
+    { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
+    { key: { 'data.endpointId': 1, state: 1, _id: 1 } },
+    { key: { 'data.eventId': 1 } },
+    { key: actorsByState },
+    { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
+  ],
+};
+
+export const attemptsSpec: CollectionSpec = { name: 'attempts' };
+
+/** Sends again what failed to reach an endpoint since a time; the chart remembers how far it came. */
+export const replaysSpec: CollectionSpec = {
+  name: 'replays',
+  indexes: [...actorIndexes, { key: { 'data.endpointId': 1, _id: -1 } }],
+};
+
+export interface ReplayDoc extends ActorDoc {
+  data: { endpointId: string; since: Date; total: number; by: string };
+  snapshot: { value: unknown; context: ReplayContext & Record<string, unknown> };
+}
+
+/** What a replay of this endpoint would send again. What is set aside waits for an operator. */
+export function failedSince(endpointId: string, since: Date) {
+  return {
+    'data.endpointId': endpointId,
+    state: 'failed',
+    updatedAt: { $gte: since },
+    quarantined: { $exists: false },
+  };
+}
