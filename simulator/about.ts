@@ -20,7 +20,42 @@ export const behaviours: readonly Behaviour[] = [
     source: openApi,
   },
   { behaviour: 'an Origin header is required', is: 'documented', source: openApi },
+  {
+    behaviour: 'an Origin that is no trusted source: INS-989 for a session, the gate for the rest',
+    is: 'modelled',
+    source: 'trusted sources are documented, what happens to others is not',
+  },
   { behaviour: 'a session may take up to 30 s to become live', is: 'documented', source: 'official samples' },
+  {
+    behaviour: 'one session at a time: a new one that has become live ends those before it',
+    is: 'modelled',
+    source: 'not documented; the harder case',
+  },
+  {
+    behaviour: 'a restart of the network ends no session, and gives no limits back',
+    is: 'modelled',
+    source: 'not documented',
+  },
+  {
+    behaviour: 'limits of one session: INS-990 to INS-995; none is set unless asked for',
+    is: 'documented',
+    source: 'a new session has them anew',
+  },
+  {
+    behaviour: 'INS-996 outside the usage hours, INS-997 for what is not enabled',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour: 'too many calls in a second: 429 from the gate, without a code',
+    is: 'modelled',
+    source: 'rate limits are not documented',
+  },
+  {
+    behaviour: 'INS-13 for a short code of somebody else',
+    is: 'documented',
+    source: 'text of the result code',
+  },
   {
     behaviour: 'a session lives one hour',
     is: 'modelled',
@@ -71,7 +106,7 @@ export const behaviours: readonly Behaviour[] = [
     source: openApi,
   },
   {
-    behaviour: 'INS-10 also after a restart',
+    behaviour: 'INS-10 also after a restart, and for a push that is never found',
     is: 'modelled',
     source: 'nothing is documented about its memory',
   },
@@ -79,6 +114,17 @@ export const behaviours: readonly Behaviour[] = [
     behaviour: 'INS-9 (408) when the customer does not answer',
     is: 'observed',
     source: 'mpesa_sdk_dart#2, mpesa-js-sdk#44',
+  },
+  {
+    behaviour: 'a second prompt for a phone on which one stands: INS-6 at once, and nobody sees it',
+    is: 'modelled',
+    source: 'INS-6 and INS-9 are reported',
+  },
+  {
+    behaviour:
+      'customers take 12 s at the median, some several times as long; calls 150 ms (log-logistic, seeded)',
+    is: 'modelled',
+    source: 'ours',
   },
   { behaviour: 'the prompt lives 100 s', is: 'modelled', source: 'not documented' },
   {
@@ -101,8 +147,24 @@ export const behaviours: readonly Behaviour[] = [
     is: 'observed',
     source: 'nimr-tz, hotspot-billing',
   },
+  {
+    behaviour: 'INS-6140 before a payment is indexed, on a number of its own',
+    is: 'observed',
+    source: 'clients that treat it as INS-23',
+  },
   { behaviour: 'a query answers with no amount', is: 'documented', source: openApi },
   { behaviour: 'reversal by transaction id; INS-18 for an unknown one', is: 'documented', source: openApi },
+  {
+    behaviour: 'INS-35 for a payment of another short code, INS-2006 where the short code has too little',
+    is: 'documented',
+    source: 'texts of the result codes',
+  },
+  {
+    behaviour:
+      'asynchronous: a reversal’s INS-0 names no transaction; its callback names its own conversation id',
+    is: 'modelled',
+    source: 'documented for the push, and taken to hold for the reversal',
+  },
   {
     behaviour: 'a second reversal: INS-10 with the same conversation id, INS-6 with another',
     is: 'modelled',

@@ -1,17 +1,42 @@
 import { request } from 'node:http';
 import type { Network, Payment } from './network.ts';
-import { callbackCode } from './openapi.ts';
+import type { Reversed } from './openapi.ts';
+import { callbackCode } from './replies.ts';
 
 interface BellsOptions {
   network: Network;
   /** Where callbacks go; undefined: none are sent. Loopback only. */
   url: string | undefined;
+  /** How long a reversal takes until its callback. */
+  reversalMs: number;
   until(atMs: number): Promise<boolean>;
 }
 
-/** Sends the callbacks of a payment's story. */
+interface Callback {
+  input_OriginalConversationID: string;
+  input_TransactionID?: string;
+  input_ResultCode: string;
+  input_ResultDesc: string;
+  input_ThirdPartyConversationID: string;
+}
+
+/** What became of the callbacks since the start. */
+export interface Heard {
+  sent: number;
+  /** Answered as documented. */
+  acknowledged: number;
+  /** Not answered, or with another status than 2xx: the network does not come again. */
+  unheard: number;
+  /** Answered 2xx with something else than the documented acknowledgement, and what was wrong. */
+  wrong: string[];
+}
+
+const wrongMax = 100;
+
+/** Sends the callbacks of a payment's story, once each, and looks how they are acknowledged. */
 export class Bells {
   readonly #options: BellsOptions;
+  readonly heard: Heard = { sent: 0, acknowledged: 0, unheard: 0, wrong: [] };
 
   /** @throws Error when the address is not on this machine: a rehearsal rings nobody else. */
   constructor(options: BellsOptions) {
@@ -26,6 +51,19 @@ export class Bells {
     bellsMs.forEach((afterMs, index) => void this.#ringAt(payment, afterMs, forged?.[index]));
   }
 
+  /** Asynchronous: a reversal's outcome comes under its own reference, not the payment's. */
+  async ringReversal({ conversation, receipt, conversationId }: Reversed, madeAtMs: number): Promise<void> {
+    const { until, reversalMs } = this.#options;
+    if (!(await until(madeAtMs + reversalMs))) return;
+    await this.#post({
+      input_OriginalConversationID: conversationId,
+      input_TransactionID: receipt,
+      input_ResultCode: 'INS-0',
+      input_ResultDesc: 'Request processed',
+      input_ThirdPartyConversationID: conversation,
+    });
+  }
+
   async #ringAt(payment: Payment, afterMs: number, claimed: string | undefined): Promise<void> {
     const { network, url, until } = this.#options;
     if (url === undefined || !(await until(payment.pushedAtMs + afterMs))) return;
@@ -33,7 +71,7 @@ export class Bells {
     const code = claimed ?? callbackCode(seen);
     if (code === undefined) return;
     if (claimed === undefined && code === 'INS-0') await network.tell(payment, 'callback');
-    await post(url, {
+    await this.#post({
       input_OriginalConversationID: payment.conversationId,
       ...(code === 'INS-0' ? { input_TransactionID: payment.receipt } : {}),
       input_ResultCode: code,
@@ -41,10 +79,43 @@ export class Bells {
       input_ThirdPartyConversationID: payment.reference,
     });
   }
+
+  async #post(callback: Callback): Promise<void> {
+    const { url } = this.#options;
+    if (url === undefined) return;
+    this.heard.sent += 1;
+    const answer = await post(url, callback);
+    if (!answer || answer.status < 200 || answer.status > 299) {
+      this.heard.unheard += 1;
+      return;
+    }
+    const fault = faultOf(callback, answer.body);
+    if (fault === undefined) this.heard.acknowledged += 1;
+    else if (this.heard.wrong.length < wrongMax)
+      this.heard.wrong.push(`${callback.input_ThirdPartyConversationID}: ${fault}`);
+  }
 }
 
-/** Sent once; whether anybody hears it is not the network's concern. */
-function post(url: string, body: object): Promise<void> {
+/** What is wrong with an acknowledgement, by the documented form; undefined: nothing. */
+function faultOf(callback: Callback, body: string): string | undefined {
+  let answer: Record<string, unknown>;
+  try {
+    answer = JSON.parse(body) as Record<string, unknown>;
+  } catch {
+    return 'no JSON';
+  }
+  const wanted: Record<string, string> = {
+    output_OriginalConversationID: callback.input_OriginalConversationID,
+    output_ResponseCode: '0',
+    output_ThirdPartyConversationID: callback.input_ThirdPartyConversationID,
+  };
+  const wrong = Object.keys(wanted).find((field) => answer?.[field] !== wanted[field]);
+  if (wrong) return `${wrong} is ${JSON.stringify(answer?.[wrong])}`;
+  return typeof answer.output_ResponseDesc === 'string' ? undefined : 'output_ResponseDesc is missing';
+}
+
+/** Sent once; undefined when nobody answered. */
+function post(url: string, body: object): Promise<{ status: number; body: string } | undefined> {
   return new Promise((resolve) => {
     const sending = request(url, {
       method: 'POST',
@@ -52,11 +123,15 @@ function post(url: string, body: object): Promise<void> {
       timeout: 10_000,
     });
     sending.on('response', (answer) => {
-      answer.resume();
-      answer.on('close', () => resolve());
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', () => resolve(undefined));
+      answer.on('end', () => {
+        resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') });
+      });
     });
     sending.on('timeout', () => sending.destroy());
-    sending.on('error', () => resolve());
+    sending.on('error', () => resolve(undefined));
     sending.end(JSON.stringify(body));
   });
 }

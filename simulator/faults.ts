@@ -71,4 +71,10 @@ export class Faults {
     if (fault.times === 0) this.#waiting = this.#waiting.filter((each) => each !== fault);
     return fault;
   }
+
+  /** The call did not reach what the fault is about: it waits for the next one. */
+  giveBack(fault: Fault): void {
+    fault.times += 1;
+    if (!this.#waiting.includes(fault)) this.#waiting.unshift(fault);
+  }
 }

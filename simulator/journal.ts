@@ -2,12 +2,35 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What the network remembers: pushes, debits, reversals, and whom it told of a success. Append-only. */
+/** A push that was taken: its prompt is on the phone, unless `isBusy`: then another one stood there. */
+export interface PushLine {
+  kind: 'push';
+  reference: string;
+  display: string;
+  msisdn: string;
+  amountTzs: number;
+  /** The short code that collects. */
+  provider: string;
+  /** The session by which it came, whose limits it uses up. */
+  session: string;
+  isBusy?: true;
+  atMs: number;
+}
+
+/**
+ * What the network remembers: pushes and those it refused, debits, reversals, whom it told of a success, sessions, and
+ * what its owner withdrew. Append-only.
+ */
 export type Line =
-  | { kind: 'push'; reference: string; display: string; msisdn: string; amountTzs: number; atMs: number }
+  | PushLine
+  /** A push that was well formed and not taken: a reference that was there (INS-10), or a limit. */
+  | { kind: 'refusal'; reference: string; msisdn: string; code: string; atMs: number }
   | { kind: 'debit'; reference: string; msisdn: string; amountTzs: number; atMs: number }
   | { kind: 'reversal'; reference: string; conversation: string; amountTzs: number; atMs: number }
-  | { kind: 'told'; reference: string; by: 'push' | 'query' | 'callback'; atMs: number };
+  | { kind: 'told'; reference: string; by: 'push' | 'query' | 'callback'; atMs: number }
+  | { kind: 'session'; session: string; atMs: number }
+  | { kind: 'sessionEnd'; session: string; atMs: number }
+  | { kind: 'withdrawal'; provider: string; amountTzs: number; atMs: number };
 
 const fileName = 'journal.jsonl';
 

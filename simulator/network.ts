@@ -1,14 +1,17 @@
 import type { Clock } from '../src/clock.ts';
 import {
+  busyPhone,
   debitMs,
   networkScenario,
+  promptMs,
   receiptOf,
   type Scenario,
   type Sighting,
   type SimulatorTimes,
   sight,
 } from '../src/rails/rails.ts';
-import type { Journal, Line } from './journal.ts';
+import type { Journal, Line, PushLine } from './journal.ts';
+import type { Usage } from './limits.ts';
 
 /** The network behind the wire: payments, and the money that moved. What happens when is the engine's to say. */
 export interface Payment {
@@ -18,6 +21,8 @@ export interface Payment {
   display: string;
   msisdn: string;
   amountTzs: number;
+  /** The short code that collected. */
+  provider: string;
   pushedAtMs: number;
   receipt: string;
   conversationId: string;
@@ -36,17 +41,30 @@ export interface Invariants {
   succeeded_without_debit: string[];
 }
 
+/** What its callers asked of the network that a careful one does not. */
+export interface Carelessness {
+  /** References that were pushed more than once. */
+  pushed_again: string[];
+  /** Phones that were to be prompted while a prompt stood on them. */
+  prompted_at_once: string[];
+}
+
 interface NetworkOptions {
   journal: Journal;
   lines: readonly Line[];
   clock: Clock;
   times: SimulatorTimes;
+  usage: Usage;
 }
 
 export class Network {
   readonly #options: NetworkOptions;
   readonly #byKey = new Map<string, Payment>();
   readonly #payments = new Map<string, Payment>();
+  readonly #latestOn = new Map<string, Payment>();
+  readonly #again = new Set<string>();
+  readonly #atOnce = new Set<string>();
+  readonly #balances = new Map<string, number>();
   readonly #debits: Extract<Line, { kind: 'debit' }>[] = [];
   readonly #told = new Set<string>();
   readonly #settling = new Map<string, Promise<void>>();
@@ -75,12 +93,33 @@ export class Network {
   }
 
   /** Takes a push; undefined when the reference is there already, whatever became of it. */
-  async push(push: Omit<Extract<Line, { kind: 'push' }>, 'kind' | 'atMs'>): Promise<Payment | undefined> {
+  async push(push: Omit<PushLine, 'kind' | 'atMs' | 'isBusy'>): Promise<Payment | undefined> {
     if (this.#payments.has(push.reference)) return undefined;
-    const line = { kind: 'push', ...push, atMs: this.#options.clock.now() } as const;
+    const isBusy = this.#hasPrompt(push.msisdn);
+    const atMs = this.#options.clock.now();
+    const line = { kind: 'push', ...push, ...(isBusy ? { isBusy } : {}), atMs } as const;
     this.#remember(line);
     await this.#options.journal.append(line);
     return this.#payments.get(push.reference);
+  }
+
+  /** Keeps that a push was not taken. */
+  async refuse(refusal: { reference: string; msisdn: string; code: string }): Promise<void> {
+    const line = { kind: 'refusal', ...refusal, atMs: this.#options.clock.now() } as const;
+    this.#remember(line);
+    await this.#options.journal.append(line);
+  }
+
+  /** What a short code has collected, less what went back and what was withdrawn. */
+  balanceOf(provider: string): number {
+    return this.#balances.get(provider) ?? 0;
+  }
+
+  /** Its owner takes money out. */
+  async withdraw(provider: string, amountTzs: number): Promise<void> {
+    const line = { kind: 'withdrawal', provider, amountTzs, atMs: this.#options.clock.now() } as const;
+    this.#remember(line);
+    await this.#options.journal.append(line);
   }
 
   /** Lets happen what is due by the clock: the money moves, once. */
@@ -135,36 +174,65 @@ export class Network {
     };
   }
 
+  carelessness(): Carelessness {
+    return { pushed_again: [...this.#again], prompted_at_once: [...this.#atOnce] };
+  }
+
+  #hasPrompt(msisdn: string): boolean {
+    const latest = this.#latestOn.get(msisdn);
+    if (!latest) return false;
+    const standsMs = promptMs(latest.scenario, this.#options.times.promptLifeMs);
+    return this.#options.clock.now() < latest.pushedAtMs + standsMs;
+  }
+
+  #pay(provider: string, amountTzs: number): void {
+    this.#balances.set(provider, this.balanceOf(provider) + amountTzs);
+  }
+
   #remember(line: Line): void {
-    const payment = this.#payments.get(line.reference);
+    const payment = 'reference' in line ? this.#payments.get(line.reference) : undefined;
     switch (line.kind) {
       case 'push':
         this.#begin(line);
         break;
       case 'debit':
         this.#debits.push(line);
-        if (payment) payment.debitedAtMs = line.atMs;
+        if (!payment) break;
+        payment.debitedAtMs = line.atMs;
+        this.#pay(payment.provider, line.amountTzs);
         break;
       case 'reversal':
-        if (payment) Object.assign(payment, { reversedAtMs: line.atMs, reversal: line.conversation });
+        if (!payment) break;
+        this.#pay(payment.provider, -line.amountTzs);
+        Object.assign(payment, { reversedAtMs: line.atMs, reversal: line.conversation });
         break;
       case 'told':
         this.#told.add(line.reference);
         break;
+      case 'refusal':
+        if (line.code === 'INS-10') this.#again.add(line.reference);
+        break;
+      case 'withdrawal':
+        this.#pay(line.provider, -line.amountTzs);
+        break;
     }
   }
 
-  #begin({ reference, display, msisdn, amountTzs, atMs }: Extract<Line, { kind: 'push' }>): void {
+  #begin(line: PushLine): void {
+    const { reference, display, msisdn, amountTzs, provider, isBusy, atMs } = line;
     const receipt = receiptOf(reference);
     const day = new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '');
     const payment: Payment = {
-      ...{ reference, display, msisdn, amountTzs, receipt },
+      ...{ reference, display, msisdn, amountTzs, provider, receipt },
       pushedAtMs: atMs,
       conversationId: `AG_${day}_${receipt.slice(3)}`,
-      scenario: networkScenario(msisdn, reference, this.#options.times),
+      scenario: isBusy ? busyPhone : networkScenario(msisdn, reference, this.#options.times),
       queries: 0,
     };
     this.#payments.set(reference, payment);
+    this.#options.usage.add(line);
+    if (isBusy) this.#atOnce.add(msisdn);
+    else this.#latestOn.set(msisdn, payment);
     for (const key of [reference, receipt, payment.conversationId]) this.#byKey.set(key, payment);
   }
 }

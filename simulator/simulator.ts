@@ -2,15 +2,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Clock, SystemClock } from '../src/clock.ts';
-import { debitMs, networkStories } from '../src/rails/rails.ts';
-import { behaviours } from './about.ts';
-import { Bells } from './callbacks.ts';
-import { Faults, readFault } from './faults.ts';
+import { debitMs } from '../src/rails/rails.ts';
+import { Bells, type Heard } from './callbacks.ts';
+import { type Controlled, control } from './control.ts';
+import { Faults } from './faults.ts';
 import { Journal } from './journal.ts';
 import { Bearers, type KeyFile } from './keys.ts';
-import { type Invariants, Network, type Payment } from './network.ts';
-import { OpenApi, operationAt, type Reply } from './openapi.ts';
+import { type Limits, Usage } from './limits.ts';
+import { type Carelessness, type Invariants, Network, type Payment } from './network.ts';
+import { OpenApi, operationAt } from './openapi.ts';
+import type { Reply } from './replies.ts';
 import { Sessions } from './sessions.ts';
+import { Sleeper } from './sleeper.ts';
 
 /** The wire simulator: Vodacom's OpenAPI on loopback, with a memory on disk and a control plane under /_sim. */
 export interface SimulatorOptions {
@@ -23,6 +26,17 @@ export interface SimulatorOptions {
   /** Before `speed`. */
   activationMs?: number;
   sessionLifeMs?: number;
+  /** What a call takes besides its customer; before `speed`. */
+  latencyMs?: number;
+  /** How unlike customers and calls are, as `drawnMs` has it; 0: all alike. */
+  spread?: number;
+  /** What the draws begin with, so that a rehearsal can be repeated. */
+  seed?: string;
+  limits?: Limits;
+  /** Short codes of the application. */
+  providers?: readonly string[];
+  /** Its trusted sources; none: any `Origin` is taken. */
+  origins?: readonly string[];
   callbackUrl?: string;
   /** Serves https with this certificate, PEM. */
   tls?: { cert: string; key: string };
@@ -40,51 +54,27 @@ export interface Simulator {
   counts: Record<'session' | 'push' | 'query' | 'reversal', number>;
   /** Sessions made since the start. */
   sessionsMade(): number;
+  /** Its callbacks since the start, and how they were acknowledged. */
+  heard: Heard;
   invariants(): Invariants;
+  carelessness(): Carelessness;
   close(): Promise<void>;
 }
 
 const secondMs = 1_000;
 const bodyMaxBytes = 64 * 1024;
 
+/** The short code of the documents' examples, and of the sandbox. */
+export const usualProvider = '000000';
+
 /** Starts a simulator on 127.0.0.1. What a data folder remembers goes on where it stood. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
-  const { keys, dataDir, port = 0, mode = 'sync', speed = 1, clock = new SystemClock() } = options;
-  const { activationMs = 30 * secondMs, sessionLifeMs = 3_600 * secondMs, callbackUrl, tls } = options;
+  const { keys, dataDir, port = 0, clock = new SystemClock(), tls } = options;
   const { journal, lines } = await Journal.open(dataDir);
-  const customerMs = (12 * secondMs) / speed;
-  const times = {
-    delayMinMs: customerMs,
-    delayMaxMs: customerMs,
-    promptLifeMs: (100 * secondMs) / speed,
-    speed,
-  };
-  const network = new Network({ journal, lines, clock, times });
   const sleeper = new Sleeper(clock);
-  const bells = new Bells({ network, url: callbackUrl, until: sleeper.until });
-  const bearers = new Bearers(keys);
-  const sessions = new Sessions(clock, activationMs / speed, sessionLifeMs);
-  const faults = new Faults();
-  /** The money moves at its time, asked or not. */
-  const arm = (payment: Payment) => {
-    const afterMs = debitMs(payment.scenario);
-    if (afterMs === undefined || payment.debitedAtMs !== undefined) return;
-    void sleeper
-      .until(payment.pushedAtMs + afterMs)
-      .then((isOpen) => (isOpen ? network.settle(payment) : undefined));
-  };
-  for (const payment of network.payments) arm(payment);
-  const openApi = new OpenApi({
-    ...{ clock, bearers, sessions, network, faults, mode },
-    until: sleeper.until,
-    onPush: (payment) => {
-      bells.ring(payment);
-      arm(payment);
-    },
-  });
-  const counts = { session: 0, push: 0, query: 0, reversal: 0 };
+  const { openApi, ...parts } = partsOf({ ...options, clock, journal, lines, until: sleeper.until });
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    handle(request, response, { openApi, network, faults, counts }).catch(() => response.destroy());
+    handle(request, response, { openApi, ...parts }).catch(() => response.destroy());
   };
   const server = tls ? createTlsServer(tls, serve) : createServer(serve);
   server.requestTimeout = 0;
@@ -92,11 +82,14 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
+  const { network, sessions, faults, counts, bells } = parts;
   return {
     baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/openapi`,
-    ...{ publicKey: bearers.publicKey, apiKey: keys.apiKey, faults, network, counts },
+    ...{ publicKey: new Bearers(keys).publicKey, apiKey: keys.apiKey, faults, network, counts },
     sessionsMade: () => sessions.made,
+    heard: bells.heard,
     invariants: () => network.invariants(),
+    carelessness: () => network.carelessness(),
     close: async () => {
       sleeper.wakeAll();
       await closeServer(server);
@@ -105,12 +98,61 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   };
 }
 
-interface Parts {
-  openApi: OpenApi;
-  network: Network;
-  faults: Faults;
-  counts: Simulator['counts'];
+interface Grounds extends SimulatorOptions {
+  clock: Clock;
+  journal: Journal;
+  lines: Awaited<ReturnType<typeof Journal.open>>['lines'];
+  until: Sleeper['until'];
 }
+
+/** The network and its doors, with what the journal remembers. */
+function partsOf({ clock, journal, lines, until, ...options }: Grounds): Controlled & { openApi: OpenApi } {
+  const { keys, mode = 'sync', speed = 1, callbackUrl, limits = {}, latencyMs = 0 } = options;
+  const { activationMs = 30 * secondMs, sessionLifeMs = 3_600 * secondMs, spread = 0, seed = '' } = options;
+  const { providers = [usualProvider], origins = [] } = options;
+  const customerMs = (12 * secondMs) / speed;
+  const times = {
+    delayMinMs: customerMs,
+    delayMaxMs: customerMs,
+    promptLifeMs: (100 * secondMs) / speed,
+    speed,
+    ...(spread > 0 ? { drawn: { shape: spread, seed } } : {}),
+  };
+  const usage = new Usage(limits);
+  const network = new Network({ journal, lines, clock, times, usage });
+  const sessions = new Sessions({
+    ...{ journal, lines, clock },
+    activationMs: activationMs / speed,
+    lifeMs: sessionLifeMs,
+  });
+  const bells = new Bells({ network, url: callbackUrl, until, reversalMs: secondMs / speed });
+  const faults = new Faults();
+  /** The money moves at its time, asked or not. */
+  const arm = (payment: Payment) => {
+    const afterMs = debitMs(payment.scenario);
+    if (afterMs === undefined || payment.debitedAtMs !== undefined) return;
+    void until(payment.pushedAtMs + afterMs).then((isOpen) => (isOpen ? network.settle(payment) : undefined));
+  };
+  for (const payment of network.payments) arm(payment);
+  const openApi = new OpenApi({
+    ...{ clock, bearers: new Bearers(keys), sessions, network, faults, usage, mode, providers, origins },
+    latency: { medianMs: latencyMs / speed, shape: spread, seed },
+    until,
+    onPush: (payment) => {
+      bells.ring(payment);
+      arm(payment);
+    },
+    onReversal: (reversal) => void bells.ringReversal(reversal, clock.now()),
+  });
+  const counts = { session: 0, push: 0, query: 0, reversal: 0 };
+  const settings = {
+    ...{ mode, speed, limits, providers, origins, latencyMs, spread, seed },
+    ...{ activationSeconds: activationMs / secondMs, sessionSeconds: sessionLifeMs / secondMs },
+  };
+  return { openApi, network, faults, sessions, bells, counts, settings };
+}
+
+type Parts = Controlled & { openApi: OpenApi };
 
 async function handle(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://simulator');
@@ -151,51 +193,6 @@ function speak(request: IncomingMessage, response: ServerResponse, reply: Reply)
   }
 }
 
-/** The control plane: what moved, whether all is well, and faults on demand. */
-function control(
-  method: string,
-  path: string,
-  body: unknown,
-  { network, faults, counts }: Parts,
-): { status: number; answer: unknown } {
-  switch (`${method} ${path}`) {
-    case 'GET /_sim/about':
-      return { status: 200, answer: { behaviours, numbers: numbersTold() } };
-    case 'GET /_sim/invariants':
-      return { status: 200, answer: network.invariants() };
-    case 'GET /_sim/debits':
-      return { status: 200, answer: { debits: network.debits } };
-    case 'GET /_sim/payments':
-      return {
-        status: 200,
-        answer: { payments: [...network.payments].map(({ scenario, ...told }) => told) },
-      };
-    case 'GET /_sim/counts':
-      return { status: 200, answer: counts };
-    case 'GET /_sim/faults':
-      return { status: 200, answer: { faults: faults.list() } };
-    case 'DELETE /_sim/faults':
-      faults.clear();
-      return { status: 200, answer: { faults: [] } };
-    case 'POST /_sim/faults': {
-      const fault = readFault(body);
-      if (typeof fault === 'string') return { status: 400, answer: { error: fault } };
-      faults.add(fault);
-      return { status: 201, answer: fault };
-    }
-    default:
-      return { status: 404, answer: { error: 'see GET /_sim/about' } };
-  }
-}
-
-function numbersTold(): Record<string, string> {
-  const told = Object.entries(networkStories).map(([msisdn, { what, ends }]) => [
-    msisdn,
-    `${what} → ${ends}`,
-  ]);
-  return { ...Object.fromEntries(told), 'any other': 'pays' };
-}
-
 /** The JSON body; undefined when there is none that can be read. */
 async function readBody(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
@@ -208,42 +205,6 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch {
     return undefined;
-  }
-}
-
-/** Waits that end when the simulator does. */
-class Sleeper {
-  readonly #clock: Clock;
-  readonly #waiting = new Set<() => void>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** True once the clock says so; false when the simulator was closed before. Timers may ring a little early. */
-  readonly until = async (atMs: number): Promise<boolean> => {
-    for (;;) {
-      const waitMs = atMs - this.#clock.now();
-      if (waitMs <= 0) return true;
-      if (!(await this.#sleep(Math.max(1, waitMs)))) return false;
-    }
-  };
-
-  #sleep(ms: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (isOver: boolean) => {
-        clearTimeout(timer);
-        this.#waiting.delete(wake);
-        resolve(isOver);
-      };
-      const wake = () => end(false);
-      const timer = setTimeout(() => end(true), ms);
-      this.#waiting.add(wake);
-    });
-  }
-
-  wakeAll(): void {
-    for (const wake of [...this.#waiting]) wake();
   }
 }
 

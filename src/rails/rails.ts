@@ -23,11 +23,14 @@ export {
 } from './mpesa/mpesa.ts';
 export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
 export {
+  busyPhone,
   debitMs,
+  drawnMs,
   type NetworkStory,
   networkScenario,
   networkStories,
   type PushLine,
+  promptMs,
   receiptOf,
   type Scenario,
   type Sighting,

@@ -45,6 +45,8 @@ export interface Scenario {
   push?: PushLine;
   /** Every other query fails. */
   flakyQueries?: true;
+  /** What a query is answered with until the payment is indexed; absent: the code of "not found". */
+  unindexedCode?: string;
 }
 
 export interface SimulatorTimes {
@@ -53,6 +55,8 @@ export interface SimulatorTimes {
   promptLifeMs: number;
   /** All of the above are already divided by it; kept for times that only scenarios have. */
   speed: number;
+  /** Customers are not alike: their delays are drawn around the middle of the two, with this seed. */
+  drawn?: { shape: number; seed: string };
 }
 
 export type Sighting =
@@ -78,8 +82,18 @@ function fraction(reference: string): number {
   return createHash('sha256').update(reference).digest().readUInt32BE(0) / 2 ** 32;
 }
 
+/**
+ * A duration that follows from a text, log-logistic as waits are: half of them are below the median, some take several
+ * times as long. `shape`: 0 is always the median; 0.35 puts one in twenty above 2.8 times of it. Never more than six times.
+ */
+export function drawnMs(medianMs: number, shape: number, from: string): number {
+  const part = fraction(from);
+  return Math.round(medianMs * Math.min(6, Math.max(0.25, (part / (1 - part)) ** shape)));
+}
+
 /** When the customer of this payment answers. */
-function answerMs(reference: string, { delayMinMs, delayMaxMs }: SimulatorTimes): number {
+function answerMs(reference: string, { delayMinMs, delayMaxMs, drawn }: SimulatorTimes): number {
+  if (drawn) return drawnMs((delayMinMs + delayMaxMs) / 2, drawn.shape, `${drawn.seed}.${reference}`);
   return Math.round(delayMinMs + fraction(reference) * (delayMaxMs - delayMinMs));
 }
 
@@ -310,6 +324,22 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
       flakyQueries: true,
     }),
   },
+  '255740000027': {
+    what: 'INS-9, INS-6140 to every query for 240 s, then Completed',
+    ends: 'succeeded',
+    scenario: (ms, { speed }) => ({
+      outcome: paid(ms, { indexedAfterMs: 240_000 / speed }),
+      bellsMs: [],
+      push: timedOut(ms),
+      unindexedCode: 'INS-6140',
+    }),
+  },
+};
+
+/** A second prompt for a phone on which one stands: refused at once, and nobody sees it. */
+export const busyPhone: Scenario = {
+  outcome: { kind: 'refused', code: 'declined', afterMs: 0 },
+  bellsMs: [0],
 };
 
 /** The story of one payment on the simulated wire; any other number pays. */
@@ -344,6 +374,12 @@ export function sight(
         return { kind: 'succeeded', receipt: receiptOf(reference) };
       return sincePushMs >= promptLifeMs ? { kind: 'expired' } : { kind: 'pending' };
   }
+}
+
+/** How long the prompt of a story stands on the phone, in milliseconds after the push; 0: there is none. */
+export function promptMs({ outcome }: Scenario, promptLifeMs: number): number {
+  if (outcome.kind === 'absent') return 0;
+  return 'afterMs' in outcome ? Math.min(outcome.afterMs, promptLifeMs) : promptLifeMs;
 }
 
 /** When the money of a story moves, in milliseconds after the push; undefined: never. */

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 
 /**
  * `npm run faults`: the fault suite at full size, half an hour or more. `--seed N` repeats a run's choices, `--only`
- * takes a part of a title, `--short` is what `npm test` does.
+ * takes whole words of a title, `--short` is what `npm test` does.
  */
 const { values } = parseArgs({
   options: {
@@ -19,8 +19,12 @@ if (!/^\d{1,9}$/.test(values.seed)) {
 }
 process.stdout.write(`seed ${values.seed}: npm run faults -- --seed ${values.seed}\n`);
 const mocha = ['node_modules/mocha/bin/mocha.js', 'test/faults/*.test.ts'];
-const child = spawn(process.execPath, [...mocha, ...(values.only ? ['--grep', values.only] : [])], {
-  env: { ...process.env, SEED: values.seed, ...(values.short ? {} : { FAULTS: 'long' }) },
-  stdio: 'inherit',
-});
+const child = spawn(
+  process.execPath,
+  [...mocha, ...(values.only ? ['--grep', `\\b${values.only}\\b`] : [])],
+  {
+    env: { ...process.env, SEED: values.seed, ...(values.short ? {} : { FAULTS: 'long' }) },
+    stdio: 'inherit',
+  },
+);
 child.on('exit', (code) => process.exit(code ?? 1));

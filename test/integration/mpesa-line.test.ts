@@ -45,12 +45,17 @@ describe('the line to M-Pesa', () => {
       times: { queryMs: 30_000, notLiveYetMs: 10 },
       ...(more.ca ? { ca: more.ca } : {}),
     });
-  const request = (windowMs = 60 * secondMs) => ({
-    collectionId: newId('col', clock.now()),
-    ...{ msisdn: '255712345678', amountTzs: 5_000, description: 'Coffee' },
-    notAfterMs: clock.now() + windowMs,
-    claim: async () => true,
-  });
+  let phones = 0;
+  /** Of another customer each: a prompt may still stand on the one before. */
+  const request = (windowMs = 60 * secondMs) => {
+    phones += 1;
+    return {
+      collectionId: newId('col', clock.now()),
+      ...{ msisdn: `2557${12_000_000 + phones}`, amountTzs: 5_000, description: 'Coffee' },
+      notAfterMs: clock.now() + windowMs,
+      claim: async () => true,
+    };
+  };
   const push = (of = request()): Promise<PushOutcome> => rail.requestPayment(of, never);
   const debits = () => simulator.network.debits.length;
 

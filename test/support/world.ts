@@ -65,6 +65,8 @@ interface WorldOptions {
   /** Servers of its own; `mongodDir`: where its MongoDB keeps its data. */
   own?: boolean;
   mongodDir?: string;
+  /** Of the first process; else free ones. */
+  ports?: Ports;
 }
 
 const operatorToken = 'operator-token-of-the-faults';
@@ -81,6 +83,7 @@ export async function openWorld(
   const client = await new MongoClient(mongodbUri).connect();
   const receiver = await startReceiver();
   const places: Ports[] = [];
+  let firstPorts = options.ports;
   const world: World = {
     ...{ db: client.db(database), redis: new Redis(redisUrl), env, receiver, stores: own },
     ...{ random: seeded(seed), processes: [], merchantId: '', testKey: '', endpointIds: [] },
@@ -97,7 +100,8 @@ export async function openWorld(
     operate: (method, path, body, at = world.process) =>
       request(`${at.adminUrl}${path}`, method, { authorization: `Bearer ${operatorToken}` }, body),
     start: async (more = {}, command) => {
-      places.push({ port: await freePort(), adminPort: await freePort() });
+      places.push(firstPorts ?? { port: await freePort(), adminPort: await freePort() });
+      firstPorts = undefined;
       world.processes.push(await startProcess({ ...env, ...more }, places.at(-1)!, command));
       await world.processes.at(-1)!.ready;
       return world.processes.at(-1)!;
