@@ -41,6 +41,11 @@ export const limits = {
   signatureToleranceSeconds: 300,
   secretOverlapMs: dayMs,
 
+  /** An unclaimed push is looked for this soon: whoever claims it sets the time for its answer. */
+  pickupMs: 5 * secondMs,
+  /** A prompt that could not be sent for so long after its collection was made is not sent any more. */
+  pushWindowMs: minuteMs,
+
   keyCacheMs: 2 * secondMs,
   rateLimitRedisMs: 20,
 

@@ -120,12 +120,12 @@ async function keepLeases(wired: Wired, stops: (() => Promise<unknown>)[]): Prom
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
   const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
     wired;
-  const { auditWatch, watch } = wired;
-  const workers = new ActorWorkers({ actors, queues, handover, clock, log, watch });
+  const { auditWatch, watch, lanes } = wired;
+  const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log, watch });
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
   const sweeper = new Sweeper({
-    ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
+    ...{ db, actors, queues, handover, lanes, workers, lease, clock, log, horizonMs },
     intervalMs: config.sweepIntervalMs,
     redisPrefix: config.redisPrefix,
     chores: [

@@ -11,6 +11,7 @@ import {
   Actors,
   Committer,
   Handover,
+  Lanes,
   Lease,
   leasesSpec,
   type MachineDefinition,
@@ -142,6 +143,8 @@ export interface Wired {
   committer: Committer;
   actors: Actors;
   handover: Handover;
+  /** What this process has in hand; opened by its workers, if it has such. */
+  lanes: Lanes;
   /** Tells whoever watches of every committed step. */
   feed: StepFeed;
   doorbell: Doorbell;
@@ -181,14 +184,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const events = new Events(db);
   const webhooks = new Webhooks({ db, clock, config });
-  const poster = new WebhookPoster({
-    clock,
-    timeoutMs: config.webhooks.timeoutMs,
-    allowCidrs: config.webhooks.allowCidrs,
-    dnsServers: config.webhooks.dnsServers,
-    ...(config.webhooks.dnsCanary ? { dnsCanary: config.webhooks.dnsCanary } : {}),
-  });
-  const delayDays = delayDaysReader(db, config);
+  const poster = posterOf(config, clock);
 
   // The corridor needs the effects and some effects need the corridor, which they reach when they run.
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
@@ -202,10 +198,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     db,
     rails,
     slot: slot.number,
-    settlesOn: async (merchantId: string, atMs: number) => {
-      const days = await delayDays(merchantId);
-      return days === 0 ? null : settlementDate(atMs, days).date;
-    },
+    settlesOn: settlesOnReader(db, config),
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
   const definitions = definitionsOf({
@@ -214,9 +207,8 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
-  const actors = new Actors({ db, clock, log, committer, definitions });
-  actors.onStep(watch.stepped);
-  const handover = new Handover({ actors, queues, clock, log, horizonMs });
+  const tools = { db, clock, log, queues };
+  const { lanes, actors, handover } = corridorOf(tools, committer, definitions, lease, watch);
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
@@ -229,7 +221,21 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
   const collections = new Collections({ db, actors, clock, config, rails, feePlan });
 
   return {
-    ...{ db, clock, log, config, queues, rails, committer, actors, handover, doorbell, lease, merchants },
+    ...{
+      db,
+      clock,
+      log,
+      config,
+      queues,
+      rails,
+      committer,
+      actors,
+      handover,
+      lanes,
+      doorbell,
+      lease,
+      merchants,
+    },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
@@ -237,6 +243,31 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     settlementReader: new SettlementReader(db),
     auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
   };
+}
+
+function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
+  return new WebhookPoster({
+    clock,
+    timeoutMs: webhooks.timeoutMs,
+    allowCidrs: webhooks.allowCidrs,
+    dnsServers: webhooks.dnsServers,
+    ...(webhooks.dnsCanary ? { dnsCanary: webhooks.dnsCanary } : {}),
+  });
+}
+
+/** The corridor, with what takes its calls and timers after a commit. */
+function corridorOf(
+  { db, clock, log, queues }: Omit<WiringOptions, 'config'>,
+  committer: Committer,
+  definitions: MachineDefinition[],
+  { owner }: Lease,
+  watch: WorkObserver,
+): Pick<Wired, 'actors' | 'lanes' | 'handover'> {
+  const lanes = new Lanes();
+  const actors = new Actors({ db, clock, log, committer, definitions, lanes, owner });
+  actors.onStep(watch.stepped);
+  const handover = new Handover({ actors, queues, lanes, clock, log, owner, horizonMs });
+  return { lanes, actors, handover };
 }
 
 /** The rail of each mode; the live one behind its breakers, where one is configured. */
@@ -338,8 +369,8 @@ function slotOf(lease: Lease): { number(): number; lease(): Promise<void> } {
   };
 }
 
-/** A merchant's T+n as it is now, or the installation's. */
-function delayDaysReader(db: Db, config: Config): (merchantId: string) => Promise<number> {
+/** When money captured now is settled: by the merchant's T+n as it is now, or the installation's. */
+function settlesOnReader(db: Db, config: Config): CollectionNeeds['settlesOn'] {
   const reader = new BatchReader(async (ids) => {
     const found = await db
       .collection<Merchant>(merchantsSpec.name)
@@ -347,5 +378,8 @@ function delayDaysReader(db: Db, config: Config): (merchantId: string) => Promis
       .toArray();
     return new Map(found.map((merchant) => [merchant._id, merchant.settlementDelayDays]));
   });
-  return async (merchantId) => (await reader.read(merchantId)) ?? config.settlementDelayDays;
+  return async (merchantId, capturedAtMs) => {
+    const days = (await reader.read(merchantId)) ?? config.settlementDelayDays;
+    return days === 0 ? null : settlementDate(capturedAtMs, days).date;
+  };
 }

@@ -7,21 +7,27 @@ import {
   type ActorDoc,
   type ActorEvent,
   ActorMissing,
+  type ActorRef,
   type Call,
   type Cause,
+  type Committed,
   type MachineDefinition,
   type NewActor,
   Poison,
+  type SendOptions,
+  type SendResult,
   StepRaced,
   StepRefused,
 } from './document.ts';
-import { type Answers, conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
+import type { Lanes } from './lanes.ts';
+import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
 import { ActorStore, type Release } from './store.ts';
 
 export { type CommittedBatch, Committer, CommitUnknown, isOutage } from './commit.ts';
 export * from './document.ts';
 export { Handover, queueNames } from './handover.ts';
+export { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepId, stepRange, stepsSpec } from './plan.ts';
 export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
@@ -45,53 +51,16 @@ export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
   { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
 ];
 
-export interface ActorRef {
-  machine: string;
-  id: string;
-}
-
-export interface SendOptions {
-  /** Unique to this request, call or timer: a step that carries it, and leaves a line, is applied at most once. */
-  stepId: string;
-  cause: Cause;
-  /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
-  writes?: Write[];
-  /**
-   * Room data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
-   * away. Never part of the chart or its history.
-   */
-  data?: (now: Record<string, unknown>) => Record<string, unknown>;
-  /** The call that this event answers; the commit removes it. */
-  answers?: Answers;
-  /** The timer that fired; the commit removes it. */
-  fires?: { id: string; armedSeq: number };
-  /** The same step was sent before and nobody could tell what became of it: the history is asked first. */
-  again?: boolean;
-}
-
-export type SendResult =
-  | { outcome: 'stepped'; doc: ActorDoc; from: string; to: string; asked: string[] }
-  /** The chart does not accept the event in this state. */
-  | { outcome: 'ignored'; doc: ActorDoc }
-  /** The call or timer it belongs to is gone. */
-  | { outcome: 'dropped'; doc: ActorDoc };
-
-/** A step that was committed, as listeners (hand-over, inspector, metrics) see it. */
-export interface Committed {
-  machine: string;
-  doc: ActorDoc;
-  event: ActorEvent;
-  cause: Cause;
-  from: string | null;
-  newCalls: Call[];
-}
-
 interface ActorsOptions {
   db: Db;
   clock: Clock;
   log: Log;
   committer: Committer;
   definitions: readonly MachineDefinition[];
+  /** The name of this process, which stands in the calls that it has in hand. */
+  owner?: string;
+  /** Where it takes them in hand. Absent or closed: it makes none, and they go to the queue. */
+  lanes?: Lanes;
   /** Actors whose latest document is kept in memory; staleness only costs a reload. */
   cacheSize?: number;
 }
@@ -112,6 +81,9 @@ export class Actors {
   readonly #log: Log;
   readonly #committer: Committer;
   readonly #store: ActorStore;
+  /** As whose a call is marked that this process has in hand. */
+  readonly #mine: { owner?: string };
+  readonly #lanes: Lanes | undefined;
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #listeners: ((step: Committed) => void)[] = [];
   readonly definitions: readonly MachineDefinition[];
@@ -121,6 +93,8 @@ export class Actors {
     this.#log = options.log;
     this.#committer = options.committer;
     this.#store = new ActorStore(options);
+    this.#mine = options.owner === undefined ? {} : { owner: options.owner };
+    this.#lanes = options.lanes;
     this.definitions = [...options.definitions];
     for (const definition of this.definitions) checkDefinition(definition);
   }
@@ -158,7 +132,8 @@ export class Actors {
     actor: NewActor,
     attendant: Pick<SendOptions, 'stepId' | 'cause' | 'writes'>,
   ): Promise<ActorDoc> {
-    const { definition, planned } = await planBirth(this.#store.define, actor, attendant);
+    const whole = { ...attendant, ...this.#holder };
+    const { definition, planned } = await planBirth(this.#store.define, actor, whole);
     try {
       const outcome = await this.#committer.commit(planned.writes);
       if (!outcome.ok) throw conflictOf(outcome.write);
@@ -233,31 +208,58 @@ export class Actors {
   }
 
   async #claim(ref: ActorRef, callId: string): Promise<boolean> {
+    const claimed = await this.#amend(ref, callId, (call, definition) => {
+      if (call.startedAt) return undefined;
+      const now = this.#clock.now();
+      const dueAt = new Date(now + definition.calls[call.type]!.patienceMs);
+      return { ...call, startedAt: new Date(now), dueAt, ...this.#mine };
+    });
+    return claimed !== undefined;
+  }
+
+  /** Takes over a call that a dead process had in hand; undefined: it is gone, claimed, or somebody else's by now. */
+  adopt(ref: ActorRef, callId: string, dead: string): Promise<ActorDoc | undefined> {
+    return this.#inTurn(ref.id, () =>
+      this.#amend(ref, callId, (call) => {
+        if (call.startedAt || call.owner !== dead) return undefined;
+        return { ...call, ...this.#mine, losses: (call.losses ?? 0) + 1 };
+      }),
+    );
+  }
+
+  /** Changes what stands beside an open call, in a commit of its own; undefined: there is nothing to change. */
+  async #amend(
+    ref: ActorRef,
+    callId: string,
+    change: (call: Call, definition: MachineDefinition) => Call | undefined,
+  ): Promise<ActorDoc | undefined> {
     const definition = this.definition(ref.machine);
     const giveUpAt = performance.now() + racePatienceMs;
     for (let race = 0; performance.now() < giveUpAt; race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       const call = doc.calls.find(({ id }) => id === callId);
-      if (!call || call.startedAt) {
-        if (!cached) return false;
+      const changed = call && change(call, definition);
+      if (!changed) {
+        if (!cached) return undefined;
         continue;
       }
-      const now = this.#clock.now();
-      const dueAt = new Date(now + definition.calls[call.type]!.patienceMs);
-      const calls = doc.calls.map((each) =>
-        each === call ? { ...each, startedAt: new Date(now), dueAt } : each,
-      );
-      const changed: ActorDoc = { ...doc, seq: doc.seq + 1, calls, dueAt: earliest(doc.timers, calls) };
-      // Unlike a step a claim is not repeated when its outcome is unknown: better no prompt than two.
-      const outcome = await this.#committer.commit([updateOf(definition.plural, doc, changed)]);
+      const calls = doc.calls.map((each) => (each === call ? changed : each));
+      const after: ActorDoc = { ...doc, seq: doc.seq + 1, calls, dueAt: earliest(doc.timers, calls) };
+      // Unlike a step it is not repeated when its outcome is unknown: better no prompt than two.
+      const outcome = await this.#committer.commit([updateOf(definition.plural, doc, after)]);
       if (outcome.ok) {
-        this.#store.remember(changed);
-        return true;
+        this.#store.remember(after);
+        return after;
       }
       this.#store.forget(ref.id);
       await pauseAfter(race);
     }
-    return false;
+    return undefined;
+  }
+
+  /** Who has the calls of a step in hand. */
+  get #holder(): { owner?: string } {
+    return this.#lanes?.isOpen ? this.#mine : {};
   }
 
   async #step(ref: ActorRef, event: ActorEvent, options: SendOptions): Promise<SendResult> {
@@ -335,7 +337,10 @@ export class Actors {
     try {
       const chart = next(definition, doc, timers, event, doc.seq + 1);
       if (!chart.changed && !isOpen && !fires && !options.data) return 'ignored';
-      return await planStep(this.#store.define, definition, doc, doc.state, chart, event, options);
+      return await planStep(this.#store.define, definition, doc, doc.state, chart, event, {
+        ...options,
+        ...this.#holder,
+      });
     } catch (error) {
       if (error instanceof Poison) await this.#store.quarantine(definition, doc, error.message);
       throw error;

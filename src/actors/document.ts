@@ -33,6 +33,10 @@ export interface Call {
   dueAt: Date;
   /** Set only on calls that are made at most once: whoever set it made the call. */
   startedAt?: Date;
+  /** The process that has it in hand; when that is dead it is anybody's. Absent: it went to the queue. */
+  owner?: string;
+  /** How many processes died with it in hand. */
+  losses?: number;
 }
 
 /** An actor at rest: one document, the snapshot of its chart and all that is still to happen. */
@@ -99,7 +103,7 @@ export interface CallView {
   doc: ActorDoc;
   call: Call;
   at: number;
-  /** How often this call was started already, as far as the queue remembers. */
+  /** How many workers died with this call in hand, as far as its queue and its document remember. */
   earlierStarts: number;
   /** The lane it was queued in; undefined when the sweep makes it without the queue. */
   lane: string | undefined;
@@ -147,6 +151,56 @@ export interface CallEffect {
   atMostOnce?: { lost(call: Call, at: number): ActorEvent };
   /** The answer is a fact about the world and is heard even if the call is gone. */
   factual?: boolean;
+}
+
+export interface ActorRef {
+  machine: string;
+  id: string;
+}
+
+/** Which call an event answers. */
+export interface Answers {
+  callId: string;
+  /** Heard even if the call is gone. */
+  factual: boolean;
+  /** Says that the call was not made: heard only while nobody has claimed it. */
+  unclaimed?: boolean;
+}
+
+export interface SendOptions {
+  /** Unique to this request, call or timer: a step that carries it, and leaves a line, is applied at most once. */
+  stepId: string;
+  cause: Cause;
+  /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
+  writes?: Write[];
+  /**
+   * Room data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
+   * away. Never part of the chart or its history.
+   */
+  data?: (now: Record<string, unknown>) => Record<string, unknown>;
+  /** The call that this event answers; the commit removes it. */
+  answers?: Answers;
+  /** The timer that fired; the commit removes it. */
+  fires?: { id: string; armedSeq: number };
+  /** The same step was sent before and nobody could tell what became of it: the history is asked first. */
+  again?: boolean;
+}
+
+export type SendResult =
+  | { outcome: 'stepped'; doc: ActorDoc; from: string; to: string; asked: string[] }
+  /** The chart does not accept the event in this state. */
+  | { outcome: 'ignored'; doc: ActorDoc }
+  /** The call or timer it belongs to is gone. */
+  | { outcome: 'dropped'; doc: ActorDoc };
+
+/** A step that was committed, as listeners (hand-over, inspector, metrics) see it. */
+export interface Committed {
+  machine: string;
+  doc: ActorDoc;
+  event: ActorEvent;
+  cause: Cause;
+  from: string | null;
+  newCalls: Call[];
 }
 
 /** Hears what the workers do, for metrics and logs. Must not throw and must not wait. */

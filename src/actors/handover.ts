@@ -1,13 +1,17 @@
 import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
-import type { NewJob, Queues } from '../queue.ts';
+import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
+import { callJobs, type Due, wakeJobs } from './bundle.ts';
 import type { ActorDoc, Call, MachineDefinition, Timer } from './document.ts';
+import type { Errand, Lanes } from './lanes.ts';
 
 /**
- * Hands calls and timers to BullMQ, after the commit and in the background: nobody waits for Redis. While
- * Redis is away jobs are kept, up to a number; what is lost all the same the sweep hands over again.
+ * What comes after a commit. Calls that are due go into this process's lanes, where it has any; what finds no room
+ * there, what is for later, and all timers go to BullMQ, in the background: nobody waits for Redis. While Redis is
+ * away they are kept, up to a number, and done here when their time comes; what is lost all the same the sweep
+ * finds.
  *
  * Wake-ups are held back for a moment. Most timers are called off long before they are due (a push is
  * answered within milliseconds, its time-out is armed for seconds), and a job that is never added costs
@@ -29,24 +33,12 @@ export function queueNames(definitions: readonly MachineDefinition[]): string[] 
   return [wakeQueue, ...lanes];
 }
 
-/** The job id of a wake-up, from the moment it is for: the same one is added once, leftovers are harmless. */
-export function wakeId(actor: string, dueAtMs: number): string {
-  return `${actor}.${dueAtMs}`;
-}
-
 /** The earliest of an actor's timers in milliseconds; Infinity when it has none. */
 export function nextTimer(timers: readonly Timer[]): number {
   return timers.reduce((least, { dueAt }) => Math.min(least, dueAt.getTime()), Number.POSITIVE_INFINITY);
 }
 
-/** A job on its way to Redis; when it is to run is kept as a time, since it may have to wait here. */
-interface Job {
-  id: string;
-  data: NewJob['data'];
-  runAt: number;
-}
-
-/** Jobs kept for each queue while Redis is away. */
+/** Errands kept for each queue while Redis is away. */
 const keptMax = 50_000;
 /** How often Redis is tried again then. */
 const retryMs = 1_000;
@@ -55,8 +47,11 @@ const bulkSize = 500;
 interface HandoverOptions {
   actors: Actors;
   queues: Queues;
+  lanes: Lanes;
   clock: Clock;
   log: Log;
+  /** The name of this process. */
+  owner: string;
   /** Wake-ups further ahead wait in their documents until the sweep sees them come near. */
   horizonMs: number;
   /** How long wake-ups that are not urgent are held back. */
@@ -66,11 +61,13 @@ interface HandoverOptions {
 export class Handover {
   readonly #options: HandoverOptions;
   readonly #holdMs: number;
-  readonly #jobs = new Map<string, Job[]>();
+  readonly #dues = new Map<string, Due[]>();
   readonly #wakes = new Map<string, { machine: string; dueAt: number; heldSince: number }>();
   #flushing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isAway = false;
+  /** When the wake-ups that were held long enough go on their way. */
+  #releaseAt = 0;
   /** Attempts to hand a job over that failed since the start. */
   failures = 0;
 
@@ -86,16 +83,54 @@ export class Handover {
     });
   }
 
-  /** Queues a call of an actor; its job id is the call's, so that it is queued once. */
-  call(machine: string, doc: ActorDoc, call: Call, toLane?: string): void {
+  /** Sees to it that a call of an actor is made: here, if it is due and there is room, or by way of its queue. */
+  call(machine: string, doc: ActorDoc, call: Call): void {
+    if (!this.callHere(machine, doc, call)) this.queueCall(machine, doc, call);
+  }
+
+  /** Takes a call that is due into this process's lanes. False: it is not due, or there is no room. */
+  callHere(machine: string, doc: ActorDoc, call: Call): boolean {
+    const { lanes, clock } = this.#options;
+    if (call.notBefore.getTime() > clock.now()) return false;
+    const queue = this.#queueOf(machine, doc, call);
+    return queue !== undefined && lanes.offer(queue, { machine, actor: doc._id, call: call.id });
+  }
+
+  /** Queues a call; alone its job is called after it, so that it is queued once. */
+  queueCall(machine: string, doc: ActorDoc, call: Call): void {
+    const queue = this.#queueOf(machine, doc, call);
+    if (queue === undefined) return; // of another version: whoever knows it hands it over
+    const errand = { machine, actor: doc._id, call: call.id };
+    this.#put(queue, { errand, runAt: call.notBefore.getTime() });
+    this.#arm(0);
+  }
+
+  #queueOf(machine: string, doc: ActorDoc, call: Call): string | undefined {
     const effect = this.#options.actors.definition(machine).calls[call.type];
-    if (!effect) return; // of another version: whoever knows it hands it over
-    const lane = toLane ?? (effect.lanes ? (effect.lane?.(doc, call) ?? effect.lanes[0]!.name) : undefined);
-    this.#put(callQueue(call.type, lane), {
-      id: call.id,
-      data: { machine, actor: doc._id, call: call.id },
-      runAt: call.notBefore.getTime(),
-    });
+    if (!effect) return undefined;
+    return callQueue(call.type, effect.lanes && (effect.lane?.(doc, call) ?? effect.lanes[0]!.name));
+  }
+
+  /** An errand that steps back: into this queue, to come again after so long. */
+  later(queue: string, errand: Errand, afterMs: number): void {
+    const { lanes, clock } = this.#options;
+    if (afterMs <= 0 && lanes.offer(queue, errand)) return;
+    this.#put(queue, { errand, runAt: clock.now() + Math.max(0, afterMs), again: true });
+    this.#arm(0);
+  }
+
+  /** An actor that was woken too early: again at its time. */
+  again(machine: string, doc: ActorDoc): void {
+    const runAt = nextTimer(doc.timers);
+    if (!(runAt - this.#options.clock.now() <= this.#options.horizonMs)) return;
+    this.#put(wakeQueue, { errand: { machine, actor: doc._id }, runAt, again: true });
+    this.#arm(0);
+  }
+
+  /** What a process that ends did not begin goes back to its queue. */
+  leave(queue: string, errands: readonly Errand[]): void {
+    const runAt = this.#options.clock.now();
+    for (const errand of errands) this.#put(queue, { errand, runAt, again: true });
     this.#arm(0);
   }
 
@@ -130,10 +165,10 @@ export class Handover {
     return this.#options.queues.ready && !this.#isAway;
   }
 
-  #put(queue: string, job: Job): void {
-    const jobs = this.#jobs.get(queue);
-    if (!jobs) this.#jobs.set(queue, [job]);
-    else if (jobs.length < keptMax) jobs.push(job);
+  #put(queue: string, due: Due): void {
+    const dues = this.#dues.get(queue);
+    if (!dues) this.#dues.set(queue, [due]);
+    else if (dues.length < keptMax) dues.push(due);
   }
 
   #arm(delayMs: number): void {
@@ -151,41 +186,59 @@ export class Handover {
     try {
       await new Promise((resolve) => setImmediate(resolve));
       this.#release(false);
+      if (!this.canQueue) this.#doHere();
       await this.#send();
     } finally {
       this.#flushing = undefined;
-      if (this.#jobs.size > 0) this.#arm(0);
+      if (this.#dues.size > 0) this.#arm(0);
       else if (this.#wakes.size > 0) this.#arm(this.#holdMs);
     }
   }
 
-  /** Moves the wake-ups whose time of holding is over, or that are near, to the jobs. */
+  /**
+   * Moves the wake-ups whose time of holding is over, or that are near, to those on their way. All that were held
+   * together go together, so that those of one moment share a job.
+   */
   #release(all: boolean): void {
     const now = this.#options.clock.now();
+    const isTime = all || now >= this.#releaseAt || now < this.#releaseAt - this.#holdMs;
+    if (isTime) this.#releaseAt = now + this.#holdMs;
     for (const [id, { machine, dueAt, heldSince }] of this.#wakes) {
-      if (!all && now - heldSince < this.#holdMs && dueAt - now > 2 * this.#holdMs) continue;
+      const isHeldLong = isTime && now - heldSince >= this.#holdMs;
+      if (!all && !isHeldLong && dueAt - now > 2 * this.#holdMs) continue;
       this.#wakes.delete(id);
-      this.#put(wakeQueue, { id: wakeId(id, dueAt), data: { machine, actor: id }, runAt: dueAt });
+      this.#put(wakeQueue, { errand: { machine, actor: id }, runAt: dueAt });
     }
   }
 
-  /** Sends what there is, queue by queue, until Redis fails. Two may run at once: each job is taken by one. */
+  /** Without Redis: what is due is done by this process itself, as far as it has room. */
+  #doHere(): void {
+    const { lanes, clock } = this.#options;
+    if (!lanes.isOpen) return;
+    const now = clock.now();
+    for (const [queue, dues] of this.#dues) {
+      const kept = dues.filter(({ errand, runAt }) => runAt > now || !lanes.offer(queue, errand));
+      if (kept.length === 0) this.#dues.delete(queue);
+      else this.#dues.set(queue, kept);
+    }
+  }
+
+  /** Sends what there is, queue by queue, until Redis fails. Two may run at once: each is taken by one. */
   async #send(): Promise<void> {
-    for (const queue of [...this.#jobs.keys()]) {
-      const jobs = this.#jobs.get(queue) ?? [];
-      this.#jobs.delete(queue);
-      for (let from = 0; from < jobs.length; from += bulkSize) {
-        const now = this.#options.clock.now();
-        const bulk = jobs
-          .slice(from, from + bulkSize)
-          .map(({ id, data, runAt }) => ({ id, data, delayMs: runAt - now }));
+    const { queues, clock, owner } = this.#options;
+    for (const queue of [...this.#dues.keys()]) {
+      const dues = this.#dues.get(queue) ?? [];
+      this.#dues.delete(queue);
+      for (let from = 0; from < dues.length; from += bulkSize) {
+        const some = dues.slice(from, from + bulkSize);
+        const now = clock.now();
         try {
           failpoint('beforeHandover');
-          await this.#options.queues.add(queue, bulk);
+          await queues.add(queue, queue === wakeQueue ? wakeJobs(some, now, owner) : callJobs(some, now));
           failpoint('afterHandover');
           this.#isAway = false;
         } catch (error) {
-          this.#keep(queue, jobs.slice(from), error);
+          this.#keep(queue, dues.slice(from), error);
           return;
         }
       }
@@ -193,10 +246,10 @@ export class Handover {
   }
 
   /** The newest are kept: the oldest are the first that the sweep comes to. */
-  #keep(queue: string, jobs: Job[], error: unknown): void {
+  #keep(queue: string, dues: Due[], error: unknown): void {
     this.#isAway = true;
-    this.failures += jobs.length;
-    this.#jobs.set(queue, [...jobs, ...(this.#jobs.get(queue) ?? [])].slice(-keptMax));
+    this.failures += dues.length;
+    this.#dues.set(queue, [...dues, ...(this.#dues.get(queue) ?? [])].slice(-keptMax));
     this.#options.log.debug({ queue, error: (error as Error).message }, 'hand-over waits for Redis');
   }
 }

@@ -1,8 +1,10 @@
 import type { UpdateFilter } from 'mongodb';
+import { limits } from '../limits.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import {
   type ActorDoc,
   type ActorEvent,
+  type Answers,
   type Call,
   type Cause,
   type MachineDefinition,
@@ -29,15 +31,6 @@ export interface Planned {
   children: { definition: MachineDefinition; planned: Planned }[];
 }
 
-/** Which call an event answers. */
-export interface Answers {
-  callId: string;
-  /** Heard even if the call is gone. */
-  factual: boolean;
-  /** Says that the call was not made: heard only while nobody has claimed it. */
-  unclaimed?: boolean;
-}
-
 /** What comes with an event besides the event (see `SendOptions`). */
 export interface Attendant {
   stepId: string;
@@ -45,6 +38,8 @@ export interface Attendant {
   writes?: Write[];
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
   answers?: Answers;
+  /** The process that takes in hand at once what is to be called; undefined: it goes to the queue. */
+  owner?: string;
 }
 
 /** An actor's first step. Its input's `at` is the time of it. */
@@ -84,11 +79,11 @@ export async function planStep(
   event: ActorEvent,
   attendant: Attendant,
 ): Promise<Planned> {
-  const { answers, cause } = attendant;
+  const { answers, cause, owner } = attendant;
   const data = attendant.data?.(doc.data);
   const seq = doc.seq + 1;
   const kept = answers ? doc.calls.filter(({ id }) => id !== answers.callId) : doc.calls;
-  const newCalls = callsOf(definition, doc._id, seq, chart, event.at);
+  const newCalls = callsOf(definition, doc._id, seq, chart, event.at, owner);
   const calls = newCalls.length > 0 ? [...kept, ...newCalls] : kept;
   const changed: ActorDoc = {
     ...doc,
@@ -120,7 +115,7 @@ export async function planStep(
     const wanted = await definition.writes[type]?.(view, params);
     if (Array.isArray(wanted)) writes.push(...wanted);
     for (const actor of Array.isArray(wanted) ? [] : (wanted?.actors ?? [])) {
-      const child = await planBirth(define, actor, { stepId: attendant.stepId, cause });
+      const child = await planBirth(define, actor, { stepId: attendant.stepId, cause, owner });
       children.push(child);
       writes.push(...child.planned.writes);
     }
@@ -140,9 +135,6 @@ function changedData(
   return changed;
 }
 
-/** An unclaimed call is looked for this soon: whoever claims it sets the time for its answer. */
-const pickupMs = 5_000;
-
 /** The calls a step leaves behind; anything else the chart asks for must be a write. */
 function callsOf(
   definition: MachineDefinition,
@@ -150,6 +142,7 @@ function callsOf(
   seq: number,
   chart: Transitioned,
   at: number,
+  owner: string | undefined,
 ): Call[] {
   const calls: Call[] = [];
   for (const { type, params } of chart.asked) {
@@ -160,13 +153,14 @@ function callsOf(
       continue;
     }
     const notBefore = Math.max(at, effect.notBefore?.(chart.snapshot.context) ?? at);
-    const patienceMs = effect.atMostOnce ? Math.min(pickupMs, effect.patienceMs) : effect.patienceMs;
+    const patienceMs = effect.atMostOnce ? Math.min(limits.pickupMs, effect.patienceMs) : effect.patienceMs;
     calls.push({
       id: `${id}.${seq}.${calls.length}`,
       type,
       params,
       notBefore: new Date(notBefore),
       dueAt: new Date(notBefore + patienceMs),
+      ...(owner !== undefined && notBefore <= at ? { owner } : {}),
     });
   }
   return calls;

@@ -7,6 +7,7 @@ import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
 import { type ActorDoc, NewerDocument } from './document.ts';
 import type { Handover } from './handover.ts';
+import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { ActorWorkers } from './work.ts';
 
@@ -16,6 +17,7 @@ interface SweeperOptions {
   queues: Queues;
   handover: Handover;
   workers: ActorWorkers;
+  lanes: Lanes;
   lease: Lease;
   clock: Clock;
   log: Log;
@@ -27,6 +29,8 @@ interface SweeperOptions {
 }
 
 const leaseName = 'sweeper';
+/** Whoever takes up what a dead process left is given so long before another tries. */
+const estateMs = 5_000;
 const pageSize = 500;
 /** A chore is safe to be cut off; the end of the process waits this long for it. */
 const choresEndMs = 5_000;
@@ -96,6 +100,7 @@ export class Sweeper {
 
   async #sweep(): Promise<void> {
     const { lease, clock, intervalMs, horizonMs, actors, handover } = this.#options;
+    await this.#inherit();
     this.report.leader = await lease.hold(leaseName);
     if (!this.report.leader) {
       this.#sweptUntil = 0; // a later turn as leader begins with everything
@@ -126,6 +131,63 @@ export class Sweeper {
     this.#startChores(now);
   }
 
+  /**
+   * What the dead had in hand. Not the leader alone looks for it: a process that dies and starts again every few
+   * seconds never leads, and those it left behind must not wait for that.
+   */
+  async #inherit(): Promise<void> {
+    const { lease, lanes, log } = this.#options;
+    if (!lanes.isOpen) return;
+    for (const owner of await lease.unburied()) {
+      const name = `estate.${owner}`;
+      if (this.#stopped || !(await lease.hold(name, estateMs))) continue;
+      const count = await this.#takeUp(owner);
+      if (this.#stopped) return;
+      await lease.bury(owner);
+      await lease.release(name);
+      if (count > 0) log.info({ owner, count }, 'took up what a dead process had in hand');
+    }
+  }
+
+  /** Every actor with a call of this owner: all of them are due before the longest patience is over. */
+  async #takeUp(owner: string): Promise<number> {
+    const { db, actors, clock } = this.#options;
+    let count = 0;
+    for (const { name, plural, calls } of actors.definitions) {
+      const longestMs = Math.max(0, ...Object.values(calls).map(({ patienceMs }) => patienceMs));
+      const until = new Date(clock.now() + longestMs + estateMs);
+      const theirs = { dueAt: { $lte: until, $type: 'date' as const }, 'calls.owner': owner };
+      const found = db.collection<ActorDoc>(plural).find(theirs, { batchSize: pageSize });
+      count += await this.#each(found, async (stored) => {
+        const doc = await this.#known(name, stored);
+        if (doc) await this.#options.workers.inherit(name, doc, owner);
+      });
+    }
+    return count;
+  }
+
+  /** Attends to so many actors at once; one that fails stops nobody. Returns how many there were. */
+  async #each(found: AsyncIterable<ActorDoc>, attend: (stored: ActorDoc) => Promise<void>): Promise<number> {
+    const { log, lease } = this.#options;
+    let count = 0;
+    const busy = new Set<Promise<void>>();
+    for await (const stored of found) {
+      if (this.#stopped) break;
+      count += 1;
+      const work = attend(stored)
+        .catch((error) => log.warn({ actor: stored._id, error: String(error) }, 'actor not attended to'))
+        .then(() => {
+          busy.delete(work);
+        });
+      busy.add(work);
+      if (busy.size >= lateAtOnce) await Promise.race(busy);
+      // A long round, after an outage.
+      if (count % pageSize === 0 && this.report.leader) await lease.hold(leaseName);
+    }
+    await Promise.all(busy);
+    return count;
+  }
+
   async #near(machine: string, plural: string, from: number, until: number): Promise<number> {
     const { db, handover, lease } = this.#options;
     const cursor = db
@@ -152,7 +214,8 @@ export class Sweeper {
     const { handover, log } = this.#options;
     try {
       handover.remind(machine, doc);
-      for (const call of doc.calls) if (!call.startedAt) handover.call(machine, doc, call);
+      // One that a process has in hand needs no job; when that process dies, it is taken up from there.
+      for (const call of doc.calls) if (!call.startedAt && !call.owner) handover.call(machine, doc, call);
     } catch (error) {
       // Newer code may keep its documents in another shape: not for us to judge, and no reason to stop.
       log.warn({ actor: doc._id, error: String(error) }, 'not armed');
@@ -173,30 +236,17 @@ export class Sweeper {
 
   /** Late: the queue did not do it, so this process does. */
   async #late(machine: string, plural: string, before: number): Promise<number> {
-    const { db, log, clock, lease } = this.#options;
+    const { db, clock } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
       .find(
         { dueAt: { $lte: new Date(before), $type: 'date' } },
         { sort: { dueAt: 1 }, batchSize: pageSize },
       );
-    let count = 0;
-    const busy = new Set<Promise<void>>();
-    for await (const stored of cursor) {
-      if (this.#stopped) break;
-      count += 1;
+    return this.#each(cursor, async (stored) => {
       this.report.latestMs = Math.max(this.report.latestMs, clock.now() - stored.dueAt!.getTime());
-      const work = this.#attend(machine, stored, before)
-        .catch((error) => log.warn({ actor: stored._id, error: String(error) }, 'late actor not attended to'))
-        .then(() => {
-          busy.delete(work);
-        });
-      busy.add(work);
-      if (busy.size >= lateAtOnce) await Promise.race(busy);
-      if (count % pageSize === 0) await lease.hold(leaseName); // a long round, after an outage
-    }
-    await Promise.all(busy);
-    return count;
+      await this.#attend(machine, stored, before);
+    });
   }
 
   async #attend(machine: string, stored: ActorDoc, before: number): Promise<void> {
@@ -206,10 +256,9 @@ export class Sweeper {
     try {
       for (const call of doc.calls) {
         if (call.dueAt.getTime() > before) continue;
-        const isQueued = handover.canQueue && !call.startedAt;
-        if (isQueued && this.#asked.has(call.id)) continue;
-        if (isQueued) this.#asked.set(call.id, clock.now());
-        await workers.overdue(machine, doc, call);
+        const mayQueue = !this.#asked.has(call.id);
+        if (mayQueue) this.#asked.set(call.id, clock.now());
+        await workers.overdue(machine, doc, call, mayQueue);
       }
       if (doc.timers.some((timer) => timer.dueAt.getTime() <= before)) await workers.wake(machine, doc._id);
     } catch (error) {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DelayedError, type Job } from 'bullmq';
 import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
+import { errandsOf } from './bundle.ts';
 import { Claim } from './claim.ts';
 import { isOutage } from './commit.ts';
 import {
@@ -19,13 +19,8 @@ import {
   Poison,
   type WorkWatch,
 } from './document.ts';
-import { callQueue, type Handover, nextTimer, wakeId, wakeQueue } from './handover.ts';
-
-interface JobData {
-  machine: string;
-  actor: string;
-  call?: string;
-}
+import { callQueue, type Handover, nextTimer, wakeQueue } from './handover.ts';
+import type { Errand, Lanes } from './lanes.ts';
 
 /** A call that has to wait. */
 interface Waits {
@@ -45,52 +40,71 @@ interface WorkersOptions {
   actors: Actors;
   queues: Queues;
   handover: Handover;
+  lanes: Lanes;
   clock: Clock;
   log: Log;
-  wakeConcurrency?: number;
   watch?: WorkWatch;
 }
 
 /** Early by less than this is on time: clocks of processes differ a little. */
 const earlyMs = 20;
-/** A job about a document of newer code is put back for this long, until a newer worker takes it. */
+/** An errand about a document of newer code is put back for this long, until a newer worker takes it. */
 const newerMs = 2_000;
 /** Pause between attempts to tell an answer while MongoDB is away. */
 const answerPauseMs = 500;
-/** Calls that this process makes at once while there is no queue to take them from. */
-const makingHereMax = 200;
+/** Actors that are woken at once, and jobs of them that are taken at once: each may hold many. */
+const wakesAtOnce = 200;
+const wakeJobsAtOnce = 10;
 
-/** Runs what BullMQ wakes us up for. Every decision is taken on the actor's document, never on the job. */
+/** Does what its lanes hold. Every decision is taken on the actor's document, never on the errand. */
 export class ActorWorkers {
   readonly #options: WorkersOptions;
   readonly #stopping = new AbortController();
-  readonly #makingHere = new Map<string, Promise<unknown>>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
   }
 
-  /** Starts a worker for the timers and one for every kind (and lane) of call. */
+  /** Opens the lanes for the timers and for every kind (and lane) of call, with a worker of its queue for each. */
   start(): void {
-    const { actors, queues } = this.#options;
-    queues.work(wakeQueue, this.#options.wakeConcurrency ?? 50, (job, token) => this.#wakeJob(job, token));
+    const { actors, lanes } = this.#options;
+    lanes.open(wakeQueue, wakesAtOnce, (errand) => this.#wakeErrand(errand));
+    this.#work(wakeQueue, wakeJobsAtOnce);
     for (const definition of actors.definitions) {
       for (const [type, effect] of Object.entries(definition.calls)) {
-        const lanes = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
-        for (const { name, concurrency } of lanes) {
-          queues.work(callQueue(type, name), concurrency, (job, token) => this.#callJob(job, token, name));
+        const kinds = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
+        for (const { name, concurrency } of kinds) {
+          const queue = callQueue(type, name);
+          lanes.open(queue, concurrency, (errand) => this.#callErrand(queue, errand, name));
+          this.#work(queue, concurrency);
         }
       }
     }
   }
 
-  /** Open pushes are told to stop: they answer "unknown" rather than hold up the end of the process. */
+  /** A job is done when all its errands are; one that is redone finds those that are. */
+  #work(queue: string, jobsAtOnce: number): void {
+    const { queues, lanes, handover } = this.#options;
+    queues.work(queue, jobsAtOnce, async (job) => {
+      const losses = Math.max(0, job.stalledCounter ?? 0);
+      const through = async (errand: Errand) => {
+        if (!(await lanes.run(queue, { ...errand, losses }))) handover.leave(queue, [errand]);
+      };
+      await Promise.all(errandsOf(job.data).map(through));
+    });
+  }
+
+  /**
+   * Empties the lanes: what has not begun is handed over, what has is waited for. Open pushes are told to stop: they
+   * answer "unknown" rather than hold up the end of the process.
+   */
   async stop(patienceMs: number): Promise<void> {
+    const { queues, lanes, handover } = this.#options;
     const hurry = setTimeout(() => this.#stopping.abort(), patienceMs / 2);
-    const here = Promise.all(this.#makingHere.values());
+    for (const [queue, errands] of lanes.close()) handover.leave(queue, errands);
     await Promise.all([
-      this.#options.queues.stopWorkers(patienceMs),
-      Promise.race([here, sleep(patienceMs, undefined, { ref: false })]),
+      queues.stopWorkers(patienceMs),
+      Promise.race([lanes.drained(), sleep(patienceMs, undefined, { ref: false })]),
     ]);
     clearTimeout(hurry);
     this.#stopping.abort();
@@ -128,7 +142,7 @@ export class ActorWorkers {
     machine: string,
     id: string,
     callId: string,
-    earlierStarts: number,
+    losses: number,
     lane?: string,
   ): Promise<Waits | undefined> {
     const { actors, clock } = this.#options;
@@ -137,12 +151,16 @@ export class ActorWorkers {
     const call = doc?.calls.find((each) => each.id === callId);
     if (!doc || doc.quarantined || !call) return undefined;
     const effect = actors.definition(machine).calls[call.type]!;
+    // BullMQ judges delays by the worker's own clock; the document's time counts.
+    const earlyBy = call.notBefore.getTime() - clock.now();
+    if (earlyBy > earlyMs) return { postponed: { postponeMs: earlyBy }, doc, call };
     this.#options.handover.remind(machine, doc); // the step that asked for the call left it to us
     if (effect.atMostOnce && call.startedAt) {
       await this.#lost(machine, id, callId, effect);
       return undefined;
     }
     const claim = new Claim(clock, effect.atMostOnce && (() => actors.claim({ machine, id }, callId)));
+    const earlierStarts = losses + (call.losses ?? 0);
     const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim });
     return this.#withPatience(making, callId, effect, claim);
   }
@@ -231,12 +249,17 @@ export class ActorWorkers {
     }
   }
 
-  /** A claimed call that nobody answered: what became of it is unknown, and it is never made again. */
-  async #lost(machine: string, id: string, callId: string, effect: CallEffect): Promise<void> {
+  /**
+   * A claimed call that nobody answered: what became of it is unknown, and it is never made again. `dead`: the process
+   * that claimed it, if that is known to have died; there is nobody left to wait for then.
+   */
+  async #lost(machine: string, id: string, callId: string, effect: CallEffect, dead?: string): Promise<void> {
     const { actors, clock } = this.#options;
     const doc = await actors.read({ machine, id });
     const call = doc?.calls.find((each) => each.id === callId);
-    if (!call?.startedAt || clock.now() < call.dueAt.getTime()) return;
+    const isOver =
+      call && ((dead !== undefined && call.owner === dead) || clock.now() >= call.dueAt.getTime());
+    if (!call?.startedAt || !isOver) return;
     await actors.send({ machine, id }, effect.atMostOnce!.lost(call, clock.now()), {
       stepId: `${callId}.lost`,
       cause: { kind: 'call', id: callId },
@@ -244,82 +267,69 @@ export class ActorWorkers {
     });
   }
 
-  /** An unanswered call whose time is over: given up if it is made at most once, else made again. */
-  async overdue(machine: string, doc: ActorDoc, call: Call): Promise<void> {
+  /**
+   * An unanswered call whose time is over: given up if it is made at most once, else made again. By this process, if
+   * it has room, since whoever had it did not make it; else by way of the queue, where `mayQueue` says so.
+   */
+  async overdue(machine: string, doc: ActorDoc, call: Call, mayQueue = true): Promise<void> {
     const { actors, handover } = this.#options;
     const effect = actors.definition(machine).calls[call.type];
     if (effect?.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect);
-    else if (effect && handover.canQueue) handover.call(machine, doc, call);
-    else this.#makeHere(machine, doc._id, call.id);
+    else if (!handover.callHere(machine, doc, call) && mayQueue) handover.queueCall(machine, doc, call);
   }
 
-  /** Without the queue, and in the background: a slow one holds up no sweep, and the next finds it under way. */
-  #makeHere(machine: string, id: string, callId: string): void {
-    if (this.#makingHere.has(callId) || this.#makingHere.size >= makingHereMax) return;
-    const made = this.make(machine, id, callId, 0)
-      .catch((error) => this.#options.log.warn({ call: callId, error: String(error) }, 'left to the sweep'))
-      .finally(() => this.#makingHere.delete(callId));
-    this.#makingHere.set(callId, made);
-  }
-
-  async #wakeJob(job: Job, token: string): Promise<void> {
-    const { machine, actor } = job.data as JobData;
-    const { handover, clock } = this.#options;
-    await this.#tolerate(job, token, async () => {
-      const early = await this.wake(machine, actor);
-      if (!early) return;
-      // The job for that very moment cannot be added while it is in hand, so it goes back; others are leftovers.
-      const dueAt = nextTimer(early.timers);
-      if (job.id === wakeId(actor, dueAt)) await putBack(job, token, dueAt - clock.now());
-      handover.remind(machine, early);
-    });
-  }
-
-  async #callJob(job: Job, token: string, lane?: string): Promise<void> {
-    const { machine, actor, call } = job.data as JobData;
-    await this.#tolerate(job, token, async () => {
-      await this.#waitForItsTime(job, token);
-      const stalled = Math.max(0, job.stalledCounter ?? 0);
-      const waits = await this.make(machine, actor, call!, stalled, lane);
-      if (!waits) return;
-      const { postponed } = waits;
-      if (postponed.lane !== undefined && postponed.lane !== lane) {
-        this.#options.handover.call(machine, waits.doc, waits.call, postponed.lane);
-        return;
+  /**
+   * What a dead process had in hand becomes ours, by a commit, so that it is found again should we die too; what it
+   * had claimed is lost at once.
+   */
+  async inherit(machine: string, doc: ActorDoc, owner: string): Promise<void> {
+    const { actors, handover } = this.#options;
+    const ref = { machine, id: doc._id };
+    for (const call of doc.calls.filter((each) => each.owner === owner)) {
+      const effect = actors.definition(machine).calls[call.type];
+      if (effect?.atMostOnce && call.startedAt) await this.#lost(machine, doc._id, call.id, effect, owner);
+      else {
+        const adopted = await actors.adopt(ref, call.id, owner);
+        const now = adopted?.calls.find(({ id }) => id === call.id);
+        if (adopted && now) handover.call(machine, adopted, now);
       }
-      await putBack(job, token, postponed.postponeMs);
+    }
+  }
+
+  #wakeErrand(errand: Errand): Promise<(() => void) | undefined> {
+    const { machine, actor } = errand;
+    const { handover } = this.#options;
+    return this.#tolerate(wakeQueue, errand, async () => {
+      const early = await this.wake(machine, actor);
+      return early && (() => handover.again(machine, early));
     });
   }
 
-  /** BullMQ judges delays by the worker's own clock; the document's time counts. */
-  async #waitForItsTime(job: Job, token: string): Promise<void> {
-    if (!job.opts.delay) return;
-    const { machine, actor, call } = job.data as JobData;
-    const doc = await this.#options.actors.read({ machine, id: actor });
-    const notBefore = doc?.calls.find(({ id }) => id === call)?.notBefore.getTime();
-    const now = this.#options.clock.now();
-    if (notBefore === undefined || notBefore <= now + earlyMs) return;
-    await putBack(job, token, notBefore - now);
+  #callErrand(queue: string, errand: Errand, lane?: string): Promise<(() => void) | undefined> {
+    const { machine, actor, call, losses = 0 } = errand;
+    const { handover } = this.#options;
+    return this.#tolerate(queue, errand, async () => {
+      const waits = await this.make(machine, actor, call!, losses, lane);
+      if (!waits) return undefined;
+      const { postponed } = waits;
+      const to = postponed.lane === undefined ? queue : callQueue(waits.call.type, postponed.lane);
+      return () => handover.later(to, errand, postponed.postponeMs);
+    });
   }
 
   /** A fault of one actor or of MongoDB is logged; the document still says what is due, and the sweep asks again. */
-  async #tolerate(job: Job, token: string, work: () => Promise<void>): Promise<void> {
+  async #tolerate(
+    queue: string,
+    errand: Errand,
+    work: () => Promise<(() => void) | undefined>,
+  ): Promise<(() => void) | undefined> {
     try {
-      await work();
+      return await work();
     } catch (error) {
-      if (error instanceof DelayedError) throw error;
-      if (error instanceof NewerDocument) await putBack(job, token, newerMs);
       const level = error instanceof ActorMissing || error instanceof Poison ? 'info' : 'warn';
-      this.#options.log[level](
-        { job: job.id, queue: job.queueName, error: String(error) },
-        'left to the sweep',
-      );
+      this.#options.log[level]({ ...errand, queue, error: String(error) }, 'left to the sweep');
+      if (!(error instanceof NewerDocument)) return undefined;
+      return () => this.#options.handover.later(queue, errand, newerMs);
     }
   }
-}
-
-/** Back into the queue for a while, by the worker's own clock, by which BullMQ judges delays. Never returns. */
-async function putBack(job: Job, token: string, afterMs: number): Promise<never> {
-  await job.moveToDelayed(Date.now() + Math.max(1, Math.ceil(afterMs)), token);
-  throw new DelayedError();
 }

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { ActorDoc, MachineDefinition } from '../../src/actors/actors.ts';
-import { wakeId, wakeQueue } from '../../src/actors/handover.ts';
+import { errandsOf, wakeId } from '../../src/actors/bundle.ts';
+import { wakeQueue } from '../../src/actors/handover.ts';
+import type { Errand } from '../../src/actors/lanes.ts';
 import { MovableClock } from '../../src/clock.ts';
 import {
   type Corridor,
@@ -47,7 +49,10 @@ describe('wake-ups', () => {
   const stored = (doc: { _id: string }) => corridor.stored('sleeper', doc._id);
   const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard as string[];
   const isAwake = async (doc: { _id: string }) => (await stored(doc)).state === 'awake';
-  const delayed = () => machinery.queues.queue(wakeQueue).getDelayedCount();
+  /** How many actors are to be woken later, in however many jobs. */
+  const delayed = async () => new Set((await armed()).map(({ actor }) => actor)).size;
+  const armed = async (): Promise<Errand[]> =>
+    (await machinery.queues.queue(wakeQueue).getDelayed()).flatMap(({ data }) => errandsOf(data));
   const waitingCalls = async (type: string) => {
     const queue = machinery.queues.queue(type);
     return (await queue.getJobs(['waiting', 'delayed'])).map(({ id }) => id);
@@ -100,7 +105,7 @@ describe('wake-ups', () => {
       expect(await until(async () => (await delayed()) === 1)).equal(true);
       expect(await isAwake(doc!)).equal(false);
       const [job] = await machinery.queues.queue(wakeQueue).getDelayed();
-      expect(job!.id).equal(wakeId(doc!._id, doc!.timers[0]!.dueAt.getTime()));
+      expect(errandsOf(job!.data)).deep.equal([{ machine: 'sleeper', actor: doc!._id }]);
       expect(job!.delay).within(10_000, 50_000);
       corridor.clock.advance(50_000);
       await job!.promote();

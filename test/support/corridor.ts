@@ -7,6 +7,7 @@ import {
   actorIndexes,
   Committer,
   Handover,
+  Lanes,
   Lease,
   leasesSpec,
   type MachineDefinition,
@@ -50,6 +51,7 @@ export interface CorridorOptions {
   largestBatch?: number;
   patienceMs?: number;
   cacheSize?: number;
+  owner?: string;
 }
 
 export interface Corridor {
@@ -61,6 +63,9 @@ export interface Corridor {
   log: ReturnType<typeof createLog>;
   committer: Committer;
   actors: Actors;
+  /** The name of its process, and what that has in hand. */
+  owner: string;
+  lanes: Lanes;
   /** An actor as stored, untouched. */
   stored(machine: string, id: string): Promise<ActorDoc>;
   history(id: string): Promise<StepLine[]>;
@@ -82,9 +87,11 @@ export async function openCorridor(
   const { largestBatch, patienceMs, cacheSize } = options;
   const ofCommitter = { client: options.committerClient ?? client, db, log };
   const committer = new Committer({ ...ofCommitter, largestBatch, patienceMs });
-  const actors = new Actors({ db, clock, log, committer, definitions, cacheSize });
+  const owner = options.owner ?? `owner-${Math.random()}`;
+  const lanes = new Lanes();
+  const actors = new Actors({ db, clock, log, committer, definitions, owner, lanes, cacheSize });
   return {
-    ...{ client, db, clock, logged, log, committer, actors },
+    ...{ client, db, clock, logged, log, committer, actors, owner, lanes },
     stored: async (machine, id) => {
       const { plural } = actors.definition(machine);
       const doc = await db.collection<ActorDoc>(plural).findOne({ _id: id });
@@ -218,17 +225,18 @@ export async function openMachinery(
     chores?: ConstructorParameters<typeof Sweeper>[0]['chores'];
   } = {},
 ): Promise<Machinery> {
-  const { actors, clock, log, db } = corridor;
+  const { actors, clock, log, db, lanes } = corridor;
   const prefix = options.prefix ?? db.databaseName;
   const queues = new Queues(options.redisUrl ?? (await stores()).redisUrl, prefix, log);
   await queues.connected(2_000);
   const horizonMs = options.horizonMs ?? 60_000;
   const holdMs = options.holdMs ?? 20;
-  const handover = new Handover({ actors, queues, clock, log, horizonMs, holdMs });
-  const workers = new ActorWorkers({ actors, queues, handover, clock, log });
-  const lease = new Lease(db, clock, options.owner ?? `owner-${Math.random()}`, options.leaseMs ?? 60_000);
+  const owner = options.owner ?? corridor.owner;
+  const handover = new Handover({ actors, queues, lanes, clock, log, owner, horizonMs, holdMs });
+  const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log });
+  const lease = new Lease(db, clock, owner, options.leaseMs ?? 60_000);
   const sweeper = new Sweeper({
-    ...{ db, actors, queues, handover, workers, lease, clock, log, horizonMs },
+    ...{ db, actors, queues, handover, lanes, workers, lease, clock, log, horizonMs },
     intervalMs: options.intervalMs ?? 50,
     redisPrefix: prefix,
     chores: options.chores ?? [],

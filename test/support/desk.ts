@@ -92,8 +92,9 @@ export class Desk {
   /** Makes the calls and fires the timers that are due, as workers and sweeper would. */
   drive(): Promise<void> {
     return this.perform(async (wired) => {
-      const { actors, queues, handover, clock } = wired;
-      const workers = new ActorWorkers({ actors, queues, handover, clock, log: createLog('silent') });
+      const { actors, queues, handover, lanes, clock } = wired;
+      const log = createLog('silent');
+      const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log });
       for (const [machine, plural] of [
         ['collection', 'collections'],
         ['settlement', 'settlements'],

@@ -9,6 +9,7 @@ import {
   Committer,
   CommitUnknown,
   type Handover,
+  Lanes,
   type MachineDefinition,
   type StepLine,
   stepsSpec,
@@ -116,7 +117,10 @@ export class Rig {
     // Nobody is woken here but by the test.
     const handover = { call: () => {}, wake: () => {}, remind: () => {} } as unknown as Handover;
     const queues = { ready: false } as unknown as Queues;
-    return { actors, workers: new ActorWorkers({ actors, queues, handover, clock, log }) };
+    return {
+      actors,
+      workers: new ActorWorkers({ actors, queues, handover, lanes: new Lanes(), clock, log }),
+    };
   }
 
   /** The document as it is now; those who look in the same moment look together. */

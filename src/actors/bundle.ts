@@ -1,0 +1,85 @@
+import type { NewJob } from '../queue.ts';
+import type { Errand } from './lanes.ts';
+
+/**
+ * Errands as jobs of a queue. A job costs Redis some ten commands however small it is, so those that belong to one
+ * moment share one. A job that comes twice, or is redone whole because its worker died, does no harm: what is to be
+ * done stands in the documents.
+ */
+
+/** An errand and when it is to be run (ms). `again`: its job is in hand just now, so the new one needs another name. */
+export interface Due {
+  errand: Errand;
+  runAt: number;
+  again?: true;
+}
+
+/** Calls that are made at once share a job by so many. */
+const callsMax = 50;
+/** Wake-ups share the job of their moment by so many. */
+const wakesMax = 100;
+/** A wake-up comes up to so much after its time … */
+const bucketMs = 200;
+/** … unless that is near: then it has a job of its own, at its very time. */
+const aloneMs = 2_000;
+
+let bundled = 0;
+
+/** The jobs for some calls of one kind: those for now together, each later one by itself. */
+export function callJobs(dues: readonly Due[], now: number): NewJob[] {
+  const jobs: NewJob[] = [];
+  let open: Errand[] = [];
+  const close = () => {
+    if (open.length > 0) jobs.push({ id: nameOf(open), data: { errands: open } });
+    open = [];
+  };
+  for (const { errand, runAt, again } of dues) {
+    if (runAt > now || again) {
+      jobs.push({ id: `${errand.call}@${runAt}`, data: { errands: [errand] }, delayMs: runAt - now });
+    } else if (open.push(errand) === callsMax) close();
+  }
+  close();
+  return jobs;
+}
+
+/** The jobs for some wake-ups: one for each moment. `owner` tells the jobs of processes apart. */
+export function wakeJobs(dues: readonly Due[], now: number, owner: string): NewJob[] {
+  const jobs: NewJob[] = [];
+  const buckets = new Map<number, Errand[]>();
+  for (const { errand, runAt, again } of dues) {
+    if (runAt - now < aloneMs) {
+      const id = `${wakeId(errand.actor, runAt)}${again ? `@${now}` : ''}`;
+      jobs.push({ id, data: { errands: [errand] }, delayMs: runAt - now });
+      continue;
+    }
+    const slot = Math.ceil(runAt / bucketMs) * bucketMs;
+    const bucket = buckets.get(slot);
+    if (bucket) bucket.push(errand);
+    else buckets.set(slot, [errand]);
+  }
+  for (const [slot, errands] of buckets) {
+    for (let from = 0; from < errands.length; from += wakesMax) {
+      bundled += 1;
+      const some = errands.slice(from, from + wakesMax);
+      jobs.push({ id: `${slot}.${owner}.${bundled}`, data: { errands: some }, delayMs: slot - now });
+    }
+  }
+  return jobs;
+}
+
+/** The errands of a job, also of one that an older version of this code added. */
+export function errandsOf(data: unknown): Errand[] {
+  const { errands, ...older } = data as { errands?: Errand[] } & Errand;
+  return errands ?? [older];
+}
+
+/** The job id of a wake-up alone, from the moment it is for: the same one is added once, leftovers are harmless. */
+export function wakeId(actor: string, dueAtMs: number): string {
+  return `${actor}.${dueAtMs}`;
+}
+
+/** One call's job is called after it, so that it is queued once. */
+function nameOf(errands: readonly Errand[]): string {
+  const [first] = errands;
+  return errands.length === 1 ? first!.call! : `${first!.call}+${errands.length - 1}`;
+}

@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import type { ActorDoc, CallEffect } from '../../src/actors/actors.ts';
+import { callJobs, errandsOf, wakeJobs } from '../../src/actors/bundle.ts';
+import { type Errand, Lanes } from '../../src/actors/lanes.ts';
+import {
+  type Corridor,
+  give,
+  type Machinery,
+  openCorridor,
+  openMachinery,
+  tell,
+} from '../support/corridor.ts';
+import { until } from '../support/service.ts';
+import { signal } from '../support/signal.ts';
+import { patienceMs, sleeper } from '../support/sleeper.ts';
+
+const errand = (n: number): Errand => ({
+  machine: 'sleeper',
+  actor: `sleeper_${n}`,
+  call: `sleeper_${n}.1.0`,
+});
+const leaseMs = 15_000;
+
+describe('lanes', () => {
+  /** A lane for two at once, whose errands end when they are told to. */
+  const open = () => {
+    const lanes = new Lanes(3);
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    lanes.open('ask', 2, ({ actor }) => {
+      begun.push(actor);
+      return new Promise((resolve) => ends.set(actor, () => resolve(undefined)));
+    });
+    const end = async (n: number) => {
+      ends.get(`sleeper_${n}`)!();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    return { lanes, begun, end };
+  };
+  const names = (count: number) => Array.from({ length: count }, (_, n) => `sleeper_${n}`);
+
+  it('let so many through at once, the others in the order of coming, and turn away whom they have no room for', async () => {
+    const { lanes, begun, end } = open();
+    const taken = Array.from({ length: 7 }, (_, n) => lanes.offer('ask', errand(n)));
+    expect(taken).deep.equal([true, true, true, true, true, false, false]);
+    expect(begun).deep.equal(names(2));
+    await end(1);
+    await end(0);
+    expect(begun).deep.equal(names(4));
+    expect(lanes.offer('ask', errand(7)), 'there is room again').equal(true);
+    expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 2, waiting: 2 }]);
+  });
+
+  it('have an errand in hand once, however often it comes', async () => {
+    const { lanes, begun, end } = open();
+    expect(lanes.offer('ask', errand(0))).equal(true);
+    expect(lanes.offer('ask', errand(0))).equal(true);
+    const byJob = lanes.run('ask', errand(0));
+    expect(begun).deep.equal(names(1));
+    await end(0);
+    expect(await byJob).equal(true);
+    expect(lanes.offer('ask', errand(0)), 'and again when it is done').equal(true);
+    expect(begun).have.length(2);
+  });
+
+  it('take what a job brings however many wait, and once closed nothing', async () => {
+    const { lanes, begun } = open();
+    for (let n = 0; n < 8; n += 1) void lanes.run('ask', errand(n));
+    expect(begun).have.length(2);
+    expect(lanes.counts()[0]).include({ waiting: 6 });
+    expect([...lanes.close().values()].flat().map(({ actor }) => actor)).deep.equal(names(8).slice(2));
+    expect(lanes.offer('ask', errand(9))).equal(false);
+    expect(await lanes.run('ask', errand(9))).equal(false);
+  });
+});
+
+describe('jobs', () => {
+  const dues = (count: number, runAt: (n: number) => number) =>
+    Array.from({ length: count }, (_, n) => ({ errand: errand(n), runAt: runAt(n) }));
+
+  it('hold up to fifty calls for now; each later one has its own', () => {
+    const jobs = callJobs([...dues(120, () => 0), { errand: errand(200), runAt: 500 }], 100);
+    expect(jobs.map(({ data }) => errandsOf(data).length).sort()).deep.equal([1, 20, 50, 50]);
+    expect(new Set(jobs.map(({ id }) => id)).size).equal(4);
+    expect(jobs.find(({ delayMs }) => delayMs)).include({ delayMs: 400 });
+  });
+
+  it('hold the wake-ups of one moment, never early and at most 200 ms late; near ones stand alone', () => {
+    const runAts = [500, 1_999, 2_000, 2_150, 2_200, 2_201, 2_399, 60_000];
+    const jobs = wakeJobs(
+      runAts.map((runAt, n) => ({ errand: errand(n), runAt })),
+      0,
+      'process',
+    );
+    const groups = jobs.map(({ delayMs, data }) => [delayMs, errandsOf(data).map(({ actor }) => actor)]);
+    expect(groups).deep.equal([
+      [500, ['sleeper_0']],
+      [1_999, ['sleeper_1']],
+      [2_000, ['sleeper_2']],
+      [2_200, ['sleeper_3', 'sleeper_4']],
+      [2_400, ['sleeper_5', 'sleeper_6']],
+      [60_000, ['sleeper_7']],
+    ]);
+  });
+
+  it('of an older version of this code are understood', () => {
+    expect(errandsOf({ machine: 'sleeper', actor: 'sleeper_1' })).deep.equal([
+      { machine: 'sleeper', actor: 'sleeper_1' },
+    ]);
+  });
+});
+
+describe('calls of this process’s own commits', () => {
+  let corridor: Corridor;
+  let machinery: Machinery;
+  const opened: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const each of opened.splice(0)) await each.close();
+  });
+
+  const open = async (run?: CallEffect['run'], beside?: Corridor) => {
+    const shared = beside && { database: beside.db.databaseName, clock: beside.clock };
+    corridor = await openCorridor([sleeper(run)], { ...shared, owner: `process-${opened.length}` });
+    machinery = await openMachinery(corridor, { leaseMs });
+    opened.push(machinery, corridor);
+    await machinery.lease.live();
+    return { corridor, machinery };
+  };
+  const stored = (doc: { _id: string }) => corridor.stored('sleeper', doc._id);
+  const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard as string[];
+  const asker = async (type = 'asking', of = corridor): Promise<ActorDoc> => {
+    const { _id } = await give(of, 'sleeper');
+    return (await tell(of, { _id }, type)).doc;
+  };
+  /** How many jobs were added to these queues so far. */
+  const added = (of: Machinery) => {
+    const counts = new Map<string, number>();
+    const add = of.queues.add.bind(of.queues);
+    of.queues.add = (name, jobs) => {
+      counts.set(name, (counts.get(name) ?? 0) + jobs.length);
+      return add(name, jobs);
+    };
+    return counts;
+  };
+
+  it('are made at once and cost no job', async () => {
+    await open();
+    const counts = added(machinery);
+    machinery.workers.start();
+    const doc = await asker();
+    expect(await until(async () => (await heard(doc)).length > 0)).equal(true);
+    await machinery.handover.flush();
+    expect(counts.get('ask')).equal(undefined);
+  });
+
+  it('name the process that has them in hand; where none is made they go to the queue, many in a job', async () => {
+    await open();
+    const counts = added(machinery);
+    const docs = await Promise.all(Array.from({ length: 60 }, () => asker()));
+    expect(docs.map(({ calls }) => calls[0]!.owner)).deep.equal(docs.map(() => undefined));
+    await machinery.handover.flush();
+    expect(counts.get('ask')).within(2, 30);
+    const answered = signal();
+    const { corridor: other, machinery: ofOther } = await open(async () => {
+      await answered.happened;
+      return { event: { type: 'answered' } };
+    }, corridor);
+    ofOther.workers.start();
+    const mine = await asker('asking', other);
+    expect((await stored(mine)).calls[0]!.owner).equal(other.owner);
+    answered.happen();
+    expect(await until(async () => (await heard(docs.at(-1)!)).length > 0)).equal(true);
+    for (const doc of [...docs, mine]) {
+      expect(await until(async () => (await heard(doc)).length > 0)).equal(true);
+      expect(await heard(doc)).deep.equal(['answered']);
+    }
+  });
+
+  it('of a dead process are made by another as soon as its lease is over; what it had claimed is lost at once', async () => {
+    const { corridor: dead, machinery: ofDead } = await open(() => new Promise(() => {}));
+    ofDead.workers.start();
+    const [asking, pushing] = [await asker(), await asker('pushing')];
+    await dead.actors.claim({ machine: 'sleeper', id: pushing._id }, pushing.calls[0]!.id);
+    expect((await stored(pushing)).calls[0]).include({ owner: dead.owner });
+    let losses: number | undefined;
+    await open(async ({ earlierStarts }) => {
+      losses = earlierStarts;
+      return { event: { type: 'answered' } };
+    }, dead);
+    machinery.workers.start();
+    await machinery.sweeper.sweep();
+    expect([await heard(asking), await heard(pushing)], 'it lives').deep.equal([[], []]);
+    corridor.clock.advance(leaseMs);
+    await machinery.lease.live();
+    await machinery.sweeper.sweep();
+    expect(await until(async () => (await heard(asking)).length > 0)).equal(true);
+    expect([await heard(asking), await heard(pushing)]).deep.equal([['answered'], ['lost']]);
+    expect(losses, 'one process died with it').equal(1);
+    expect(await machinery.lease.unburied()).deep.equal([]);
+    expect(corridor.clock.now()).below(asking.calls[0]!.notBefore.getTime() + patienceMs);
+  });
+
+  it('that had not begun when the process ends go to the queue; what had begun is waited for', async () => {
+    const [begun, answered] = [signal(), signal()];
+    let isFirst = true;
+    await open(async () => {
+      if (!isFirst) throw new Error('it had begun');
+      begun.happen();
+      await answered.happened;
+      return { event: { type: 'answered' } };
+    });
+    machinery.workers.start();
+    const first = await Promise.all(Array.from({ length: 10 }, () => asker()));
+    await begun.happened;
+    await until(async () =>
+      corridor.lanes.counts().some(({ queue, running }) => queue === 'ask' && running === 10),
+    );
+    isFirst = false;
+    const second = await asker();
+    const stopped = machinery.workers.stop(30_000);
+    answered.happen();
+    await stopped;
+    await machinery.handover.flush();
+    for (const doc of first) expect(await heard(doc)).deep.equal(['answered']);
+    expect(await heard(second)).deep.equal([]);
+    const jobs = await machinery.queues.queue('ask').getJobs(['waiting', 'delayed']);
+    expect(jobs.flatMap(({ data }) => errandsOf(data)).map(({ actor }) => actor)).deep.equal([second._id]);
+  });
+});
