@@ -29,6 +29,7 @@ import {
   readyz,
   route,
   version,
+  WrongTries,
 } from './http/http.ts';
 import { QueuePages } from './inspector/inspector.ts';
 import { listTransactions, type ReadBalance, type ReadEntries, showBalance } from './ledger/routes.ts';
@@ -273,8 +274,10 @@ export function createOperatorApp(deps: OperatorDeps & ConsoleNeeds & { queues: 
   const routes = operatorRoutes(deps);
   const names = [...queueNames(actors.definitions), doorbellQueue, midnightQueue];
   const queuePages = new QueuePages({ queues, names, identify: operatorBehind(deps) });
+  const tries = new WrongTries();
   const pages = new Console({
     ...deps,
+    tries,
     inside: insideOf(routes),
     sessions: new Sessions({ db, clock, authenticate }),
     machine: (name) => actors.definitions.find((each) => each.name === name)?.machine,
@@ -282,7 +285,8 @@ export function createOperatorApp(deps: OperatorDeps & ConsoleNeeds & { queues: 
   });
   const middleware: Middleware = (ctx, next) =>
     pages.middleware(ctx, () => Promise.resolve(queuePages.middleware(ctx, next)));
-  return createKoa({ routes, clock, log, authenticateOperator: authenticate, observe, pages: middleware });
+  const authenticateOperator = authenticate;
+  return createKoa({ routes, clock, log, authenticateOperator, observe, pages: middleware, tries });
 }
 
 /** Who sent a request: by the token in it, or by the console's session. */
@@ -292,11 +296,15 @@ export function operatorBehind({
   operators: { authenticate },
 }: Pick<OperatorDeps & ConsoleNeeds, 'db' | 'clock' | 'operators'>) {
   const sessions = new Sessions({ db, clock, authenticate });
+  const tries = new WrongTries();
   const inCookie = new RegExp(`(?:^|; *)${sessionCookie}=([^;]*)`);
-  return async ({ headers: { authorization, cookie } }: IncomingMessage): Promise<OperatorPrincipal> => {
+  return async (req: IncomingMessage): Promise<OperatorPrincipal> => {
+    const { authorization, cookie } = req.headers;
     const session = authorization === undefined ? inCookie.exec(cookie ?? '')?.[1] : undefined;
     const operator = session === undefined ? undefined : await sessions.find(session);
-    return operator ?? authenticateOperator(authorization, authenticate, 'viewer');
+    return (
+      operator ?? tries.guard({ req }, () => authenticateOperator(authorization, authenticate, 'viewer'))
+    );
   };
 }
 

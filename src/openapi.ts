@@ -171,16 +171,16 @@ function parameters({ endpoint }: Route, components: Components): Json[] {
 }
 
 /** The codes a route can answer: those of its kind, plus its own. */
-export function errorCodesOf({ auth, endpoint }: Route): ErrorCode[] {
+export function errorCodesOf({ method, auth, endpoint }: Route): ErrorCode[] {
   const codes: ErrorCode[] = [
     'parameter_unknown',
     'parameter_invalid',
     'internal_error',
     'service_unavailable',
   ];
-  if (auth !== 'none') codes.push('api_key_missing', 'api_key_invalid');
-  if (auth === 'merchant') codes.push('merchant_suspended', 'rate_limited');
-  else if (auth !== 'none') codes.push('permission_denied');
+  if (auth !== 'none') codes.push('api_key_missing', 'api_key_invalid', 'rate_limited');
+  if (auth === 'merchant' && method !== 'GET') codes.push('merchant_suspended');
+  if (auth !== 'none' && auth !== 'merchant') codes.push('permission_denied');
   if (endpoint.params) codes.push('resource_not_found');
   if ((endpoint.query as { required?: string[] } | undefined)?.required?.length)
     codes.push('parameter_missing');
@@ -237,6 +237,7 @@ const header = (name: string, required?: true): Json =>
 
 function answerHeaders({ auth, endpoint }: Route, status: number, codes: readonly ErrorCode[] = []): Json {
   const listed: Json = { 'Request-Id': header('RequestId'), 'Cache-Control': header('CacheControl') };
+  // A 429 is also what becomes of too many wrong keys, of which nobody is known.
   if (auth === 'merchant' && status !== 401) {
     listed['RateLimit-Limit'] = header('RateLimitLimit');
     listed['RateLimit-Remaining'] = header('RateLimitRemaining');

@@ -11,6 +11,7 @@ import {
   readRaw,
   resourceNotFound,
   toAppError,
+  type WrongTries,
 } from '../http/http.ts';
 import type { Log } from '../log.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
@@ -39,6 +40,7 @@ export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
 interface ConsoleOptions extends ConsoleNeeds {
   inside: Inside;
   sessions: Sessions;
+  tries: WrongTries;
   machine(name: string): AnyStateMachine | undefined;
   /** Where merchants reach the API, for what is given to them. */
   merchantsUrl: string;
@@ -211,6 +213,7 @@ export class Console {
         ctx.status = 303;
         return;
       }
+      await this.#options.tries.wrong(ctx);
       fault = 'This token is nobody’s, or it was revoked.';
       ctx.status = 401;
     }

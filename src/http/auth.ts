@@ -18,7 +18,7 @@ export async function authenticateMerchant(
   return principal;
 }
 
-/** After the rate limit: a suspended merchant's requests count like everybody's. */
+/** After the rate limit: a suspended merchant's requests count like everybody's. For all that is no reading (CONTRACT 2.6). */
 export function refuseSuspended({ merchant }: Principal): void {
   if (merchant.suspended) throw merchantSuspended();
 }

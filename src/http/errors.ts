@@ -112,7 +112,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     type: 'permission_error',
     httpStatus: 403,
     logLevel: 'info',
-    message: 'This merchant is suspended. Contact the operator.',
+    message: 'This merchant is suspended and can create nothing; reading goes on. Contact the operator.',
   },
   // A foreign, other-mode or malformed id must look the same as one that never was: no kind, no id.
   resource_not_found: invalid(404, 'No such resource exists for this API key and its mode.'),

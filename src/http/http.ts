@@ -51,4 +51,5 @@ export {
 } from './route.ts';
 export { ErrorBody } from './schema.ts';
 export { createKoa, type KoaOptions } from './serve.ts';
+export { WrongTries } from './tries.ts';
 export { isIsoTime, queryReader } from './validate.ts';

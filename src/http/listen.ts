@@ -51,12 +51,12 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listener
       keepAliveTimeout: keepAliveMs,
       // Time-outs are only noticed this often; the default is 30 s.
       connectionsCheckingInterval: limits.secondMs / 2,
-      // Nothing depends on the host, and Node's own refusal has no body.
+      // Refused in serve.ts: Node's own refusal has no body.
       requireHostHeader: false,
     },
     answer,
   );
-  // An expectation other than 100-continue may be ignored; Node would answer 417 without a body.
+  // Refused in serve.ts too; Node would answer 417 without a body.
   server.on('checkExpectation', answer);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuse(error, socket, open, options.clock);
@@ -88,19 +88,36 @@ const clientErrorCodes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** What never became a request is refused in the same shape as everything else. */
+/** Of sockets that are refused already: what else arrives there is nothing new. */
+const refused = new WeakSet<Socket>();
+
+/**
+ * What never became a request is refused in the same shape as everything else. Requests that came whole before it on
+ * the same connection are answered first: what they do is being done.
+ */
 function refuse(
   error: NodeJS.ErrnoException,
   socket: Socket,
   open: ReadonlySet<ServerResponse>,
   clock: Clock,
 ): void {
-  const hasBegun = [...open].some((res) => res.socket === socket && res.headersSent);
-  if (error.code === 'ECONNRESET' || !socket.writable || hasBegun) {
+  if (refused.has(socket)) return;
+  refused.add(socket);
+  // Answers that wait for their turn have no socket yet; their requests have.
+  const here = [...open].filter(({ req }) => req.socket === socket);
+  const isCut = here.some((res) => !res.req.complete && res.headersSent);
+  if (error.code === 'ECONNRESET' || !socket.writable || isCut) {
     socket.destroy(error);
     return;
   }
-  refuseSocket(socket, new AppError(clientErrorCodes[error.code ?? ''] ?? 'request_malformed'), clock);
+  const whole = here.filter(({ req }) => req.complete);
+  let left = whole.length;
+  const end = () => {
+    if (socket.writable)
+      refuseSocket(socket, new AppError(clientErrorCodes[error.code ?? ''] ?? 'request_malformed'), clock);
+  };
+  if (left === 0) end();
+  for (const res of whole) res.once('close', () => --left === 0 && end());
 }
 
 /** Says on a bare connection what is wrong, in the same shape as everywhere else, and ends it. */

@@ -22,6 +22,7 @@ import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency
 import type { RateLimiter, RateTerms } from './rate.ts';
 import { loggable } from './render.ts';
 import type { Answer, Endpoint, HttpRequest, OperatorPrincipal, RecordWrite, Route } from './route.ts';
+import { WrongTries } from './tries.ts';
 import { bodyCheck, faultsMax, paramsCheck, queryReader } from './validate.ts';
 
 export interface KoaOptions {
@@ -41,6 +42,8 @@ export interface KoaOptions {
   observe?: (line: AccessLine) => void;
   /** Pages beside the routes, with a sign-in and errors of their own: takes what is its and passes on the rest. */
   pages?: Middleware;
+  /** Counts wrong keys and tokens; the usual terms when absent. */
+  tries?: WrongTries;
   /** Longest time a handler may take, in milliseconds, before the caller is told 503. */
   answerTimeoutMs?: number;
 }
@@ -50,11 +53,13 @@ export interface KoaOptions {
  * authenticate → rate limit → content type, size, JSON → Idempotency-Key syntax → idempotency look-up → schema →
  * business.
  */
-export function createKoa(options: KoaOptions): Koa {
+export function createKoa(given: KoaOptions): Koa {
+  const options = { tries: new WrongTries(), ...given };
   const app = new Koa();
   const router = new Router({ sensitive: true, strict: true });
   for (const route of options.routes) router.register(route.path, [route.method], serve(route, options));
   app.use(access(options));
+  app.use(checkHeads);
   app.use(checkAddress);
   if (options.pages) app.use(options.pages);
   app.use(router.routes());
@@ -62,6 +67,35 @@ export function createKoa(options: KoaOptions): Koa {
   // Koa reports here what happens after the answer began, such as a client that went away.
   app.on('error', (error: unknown) => options.log.debug({ error: loggable(error) }, 'connection'));
   return app;
+}
+
+/** What the parser lets pass and nobody can mean: two readers of it could understand two requests. */
+function checkHeads(ctx: Context, next: () => Promise<void>): Promise<void> {
+  const fault = faultOfHead(ctx);
+  if (fault === undefined) return next();
+  ctx.set('Connection', 'close');
+  throw new AppError('request_malformed', { message: `The request is not valid HTTP: ${fault}.` });
+}
+
+/** Headers that a request has once, if at all. */
+const onlyOnce = /^(?:authorization|host|content-type|content-encoding)$/i;
+
+function faultOfHead({ req }: Context): string | undefined {
+  const { headers, rawHeaders } = req;
+  const seen = new Set<string>();
+  for (let n = 0; n < rawHeaders.length; n += 2) {
+    const name = rawHeaders[n]!;
+    if (!onlyOnce.test(name)) continue;
+    if (seen.has(name.toLowerCase())) return `${name} is sent twice`;
+    seen.add(name.toLowerCase());
+  }
+  if (headers.host === undefined && req.httpVersion === '1.1') return 'Host is missing';
+  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
+    return 'Expect can only be 100-continue';
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return 'Transfer-Encoding can only be chunked';
+  return undefined;
 }
 
 /** A request line may hold a whole URL, and that may be none (`GET http://[ HTTP/1.1`). */
@@ -82,8 +116,10 @@ function unmatched(ctx: Context): never {
   throw methodNotAllowed(methods.join(', '));
 }
 
+type Served = KoaOptions & { tries: WrongTries };
+
 /** The stages of one route, in order; everything that can be prepared is prepared here, once. */
-function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<void> {
+function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
   // Which `Who` an endpoint is for was fixed where the route was declared.
   const endpoint = route.endpoint as Endpoint<unknown>;
   const identify = identifier(route, options);
@@ -99,7 +135,7 @@ function serve(route: Route, options: KoaOptions): (ctx: Context) => Promise<voi
     state.route = route.path;
     const principal = await identify(ctx, state);
     if (limitRate) await limitRate(ctx, principal as Principal);
-    if (route.auth === 'merchant') refuseSuspended(principal as Principal);
+    if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
     const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
     const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
     const key = store || (endpoint.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
@@ -158,16 +194,15 @@ async function readBody(
   throw faulty([...others, ...faults.filter(({ param }) => !named.has(param))].slice(0, faultsMax));
 }
 
-function identifier(
-  route: Route,
-  options: KoaOptions,
-): (ctx: Context, state: RequestState) => Promise<unknown> {
+function identifier(route: Route, options: Served): (ctx: Context, state: RequestState) => Promise<unknown> {
   const { auth } = route;
+  const { tries } = options;
   if (auth === 'none') return async () => undefined;
   if (auth === 'merchant') {
     const authenticate = required(options.authenticateMerchant, 'authenticateMerchant', route);
     return async (ctx, state) => {
-      const principal = await authenticateMerchant(ctx.req.headers.authorization, authenticate);
+      const { authorization } = ctx.req.headers;
+      const principal = await tries.guard(ctx, () => authenticateMerchant(authorization, authenticate));
       state.merchantId = principal.merchantId;
       state.mode = principal.mode;
       state.keyId = principal.keyId;
@@ -176,7 +211,8 @@ function identifier(
   }
   const authenticate = required(options.authenticateOperator, 'authenticateOperator', route);
   return async (ctx, state) => {
-    const operator = await authenticateOperator(ctx.req.headers.authorization, authenticate, auth);
+    const { authorization } = ctx.req.headers;
+    const operator = await tries.guard(ctx, () => authenticateOperator(authorization, authenticate, auth));
     state.operator = operator.name;
     return operator;
   };

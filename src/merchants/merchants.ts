@@ -17,7 +17,7 @@ export interface Merchant {
   /** `mer_…` */
   _id: string;
   name: string;
-  /** A suspended merchant's keys are answered 403. */
+  /** A suspended merchant can create nothing and can still read everything. */
   suspended: boolean;
   /** T+n; absent: the installation's default. */
   settlementDelayDays?: number;

@@ -59,7 +59,7 @@ describe('rate limits', () => {
     const merchant = await test.merchant();
     const body = { suspended: true, reason: 'chargebacks' };
     expect((await test.call('PATCH', `/admin/merchants/${merchant.id}`, { body })).status).to.equal(200);
-    const refused = await whoami(merchant.key);
+    const refused = await merchant.create();
     expect(refused.json.error.code).to.equal('merchant_suspended');
     expect(limitsOf(refused)).to.deep.equal(['5', '4', '1']);
     expect(await exhaust(merchant)).to.be.below(20);

@@ -311,7 +311,7 @@ function refusedAddresses(): Refusal[] {
     ['GET /v1/whoami', authorized('Bearer'), '401 api_key_missing'],
     ['GET /v1/whoami', { key: 'nobody' }, '401 api_key_invalid'],
     ['GET /v1/whoami', { key: 'x'.repeat(5000) }, '401 api_key_invalid'],
-    ['GET /v1/whoami', { key: 'suspended' }, '403 merchant_suspended'],
+    ['POST /v1/collections', { key: 'suspended', json: goodBody }, '403 merchant_suspended'],
   ];
 }
 

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createKoa, forAnyone, listen, route } from '../../src/http/http.ts';
+import { newId } from '../../src/ids.ts';
 import { call, callRaw, errorOf } from '../support/call.ts';
+import { until } from '../support/service.ts';
 import { clock, goodBody, keys, log, logged, openShop, type Shop } from '../support/shop.ts';
 import { signal } from '../support/signal.ts';
 
@@ -157,11 +161,92 @@ describe('the listener', () => {
     const body = `{"a":"${'x'.repeat(1_000_000)}"}`;
     const reply = await callRaw(
       shop.port,
-      'POST /v1/collections HTTP/1.1\r\nAuthorization: Bearer test\r\nContent-Type: application/json\r\n' +
+      'POST /v1/collections HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer test\r\nContent-Type: application/json\r\n' +
         `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
     );
     expect([reply.status, reply.headers.connection]).to.deep.equal([413, 'close']);
     await shop.close();
+  });
+
+  describe('where a connection turns into something else than HTTP', () => {
+    const head = 'Host: x\r\nAuthorization: Bearer test\r\n';
+    const post = (body: string, more = '') =>
+      `POST /v1/collections HTTP/1.1\r\n${head}Content-Type: application/json\r\nIdempotency-Key: ${newId('req', clock.now())}\r\n` +
+      `${more || `Content-Length: ${Buffer.byteLength(body)}\r\n`}\r\n${body}`;
+    const codes = ({ text, status }: { text: string; status: number }) => [
+      status,
+      ...[...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code)),
+    ];
+    let shop: Shop;
+    before(async () => {
+      shop = await openShop();
+    });
+    after(() => shop.close());
+
+    it('a request that came whole is answered as what it did, then the rest is refused', async () => {
+      const before = shop.created();
+      const reply = await callRaw(shop.port, `${post(JSON.stringify(goodBody))}GARBAGE\r\n\r\n`);
+      expect([shop.created() - before, ...codes(reply)]).to.deep.equal([1, 202, 400]);
+      expect(reply.text).to.include('request_malformed');
+    });
+
+    it('all of many requests are answered, in their order', async () => {
+      const gets = `GET /v1/whoami HTTP/1.1\r\n${head}\r\n`.repeat(20);
+      const reply = await callRaw(shop.port, `${gets}GARBAGE\r\n\r\n`);
+      expect(codes(reply)).to.deep.equal([...Array(20).fill(200), 400]);
+    });
+
+    it('a body that breaks off in the middle, after a pause too, is the sender’s fault', async () => {
+      const from = logged.length;
+      const begun = `${post('', 'Transfer-Encoding: chunked\r\n')}5\r\n{"amo\r\n`;
+      const socket = connect(shop.port, '127.0.0.1');
+      const received: Buffer[] = [];
+      socket.on('data', (chunk) => received.push(chunk));
+      const closed = once(socket, 'close');
+      socket.write(begun);
+      // The service reads the key and waits for the body by the time that another one has been answered.
+      await shop.ask('GET', '/v1/whoami');
+      await shop.ask('GET', '/v1/whoami');
+      socket.write('ZZZ\r\n');
+      await closed;
+      const answer = Buffer.concat(received).toString();
+      expect(answer)
+        .to.match(/^HTTP\/1\.1 400 /)
+        .and.to.include('request_malformed');
+      const isLogged = (line: { route?: string; status?: number }) => line.route === '/v1/collections';
+      const lines = () =>
+        logged
+          .slice(from)
+          .map((line) => JSON.parse(line))
+          .filter(isLogged);
+      await until(async () => lines().length > 0);
+      expect(lines().map(({ status, code }) => `${status} ${code}`)).to.deep.equal(['400 request_malformed']);
+    });
+
+    it('what two readers could understand in two ways is refused', async () => {
+      const get = (lines: string, version = '1.1') =>
+        `GET /v1/whoami HTTP/${version}\r\n${lines}Connection: close\r\n\r\n`;
+      const refused = [
+        get(`${head}Authorization: Bearer live\r\n`),
+        get('Authorization: Bearer test\r\n'),
+        get(`${head}Host: y\r\n`),
+        get(`${head}Expect: banana\r\n`),
+        get(`${head}Transfer-Encoding: banana\r\n`),
+        `${post('{}', 'Transfer-Encoding: gzip, chunked\r\n')}`,
+        `${post('{}', 'Transfer-Encoding: identity\r\n')}`,
+        `${post('{}', 'Transfer-Encoding: chunked\r\nContent-Length: 2\r\n')}`,
+      ];
+      for (const bytes of refused) {
+        const reply = await callRaw(shop.port, bytes);
+        expect([reply.status, errorOf(reply).code], bytes).to.deep.equal([400, 'request_malformed']);
+      }
+      expect((await callRaw(shop.port, get('Authorization: Bearer test\r\n', '1.0'))).status).to.equal(200);
+      const patient = post(JSON.stringify(goodBody)).replace(
+        'Host: x',
+        'Host: x\r\nConnection: close\r\nExpect: 100-continue',
+      );
+      expect((await callRaw(shop.port, patient)).text).to.match(/^HTTP\/1\.1 202/);
+    });
   });
 
   it('answers 503 for a handler that hangs', async () => {

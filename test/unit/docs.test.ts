@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { errorTable } from '../../src/http/http.ts';
 import { renderSettingsTable } from '../../src/settings.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -46,6 +47,36 @@ describe('the documents', () => {
 
   it('list every setting as src/settings.ts has it', () => {
     expect(read('docs/OPERATING.md')).to.include(renderSettingsTable());
+  });
+
+  it('list every error that a merchant can be answered, with its status, and no other', () => {
+    // What only an operator can be answered is in the operators' pages.
+    const ours = Object.entries(errorTable).filter(([code]) => code !== 'action_not_allowed');
+    const expected = ours.map(([code, { httpStatus }]) => `${httpStatus} ${code}`).sort();
+    for (const [page, from, to] of [
+      ['docs/API.md', '## Errors', '## Test mode'],
+      ['docs/CONTRACT.md', '## 4 Errors', '## 5 '],
+    ] as const) {
+      const section = read(page).split(`\n${from}`)[1]!.split(`\n${to}`)[0]!;
+      const rows = section.split('\n').flatMap((line) => {
+        const [, statuses = '', ...cells] = line.split('|');
+        const codes = cells.join('|').match(/`[a-z]+(?:_[a-z]+)+`/g) ?? [];
+        return codes.map((code) => ({ statuses, code: code.slice(1, -1) }));
+      });
+      const listed = rows.filter(({ statuses, code }) => /\d{3}/.test(statuses) && code in errorTable);
+      const shown = listed.filter(({ statuses, code }) =>
+        statuses.includes(String(errorTable[code as keyof typeof errorTable].httpStatus)),
+      );
+      const codes = shown.map(
+        ({ statuses: _, code }) => `${errorTable[code as keyof typeof errorTable].httpStatus} ${code}`,
+      );
+      expect([...new Set(codes)].sort(), page).to.deep.equal(expected);
+      const unknown = rows.filter(({ statuses, code }) => /\d{3}/.test(statuses) && !(code in errorTable));
+      expect(
+        unknown.map(({ code }) => code).filter((code) => !code.endsWith('_error')),
+        page,
+      ).to.deep.equal([]);
+    }
   });
 
   it('keep the README short', () => {
