@@ -149,17 +149,23 @@ export function updateMerchant(
   const newLimits = withChanges(current.limits, limitChanges ?? {});
   if (limitChanges) set.limits = storedLimits(newLimits);
   if (Object.keys(set).length + Object.keys(unset).length === 0) return { record: current, writes: [] };
-  const { revision = 0 } = current;
-  const record = { ...withChanges(current, plain), limits: newLimits, revision: revision + 1 };
-  const update: UpdateFilter<Doc> = {
-    $set: { ...set, revision: revision + 1 },
-    ...(Object.keys(unset).length ? { $unset: unset } : {}),
-  };
-  const filter = { _id: current._id, revision: revision === 0 ? { $exists: false } : revision };
-  return {
-    record,
-    writes: [{ op: 'update', into: merchantsSpec.name, filter, update, onMiss: 'race' }],
-  };
+  const record = { ...withChanges(current, plain), limits: newLimits, revision: (current.revision ?? 0) + 1 };
+  const more = Object.keys(unset).length ? { $unset: unset } : {};
+  return { record, writes: [reviseMerchant(current, set, more)] };
+}
+
+/**
+ * The write by which a decision holds only if the merchant is as it was read, and of two such decisions only one. To be
+ * committed with what was decided; a miss is a `race`.
+ */
+export function reviseMerchant(
+  { _id, revision = 0 }: Merchant,
+  set: Record<string, unknown> = {},
+  more: UpdateFilter<Doc> = {},
+): Write {
+  const filter = { _id, revision: revision === 0 ? { $exists: false } : revision };
+  const update = { $set: { ...set, revision: revision + 1 }, ...more };
+  return { op: 'update', into: merchantsSpec.name, filter, update, onMiss: 'race' };
 }
 
 export interface NewKey {

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
+import { type Actors, type NewActor, type SendOptions, StepRaced } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { eventTypes } from '../events/events.ts';
@@ -12,7 +12,8 @@ import {
   type OperatorPrincipal,
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
-import type { Merchants } from '../merchants/merchants.ts';
+import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
+import type { Write } from '../mongo.ts';
 import {
   checkUrl,
   type EndpointDoc,
@@ -93,7 +94,6 @@ async function checkAddress(url: string, mode: 'test' | 'live', config: Config):
 }
 
 export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
-  const { actors, clock, config, merchants, webhooks } = deps;
   return forOperators({
     operation: operation(
       'registerEndpoint',
@@ -114,42 +114,81 @@ export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrin
     handler: (request) =>
       once(deps, request, 'registerEndpoint', async (claim) => {
         const { principal, params, body, requestId } = request;
-        const merchant = await found(merchants.find(params.id as string));
         const mode = body.mode as 'test' | 'live';
-        await checkAddress(body.url, mode, config);
-        if ((await webhooks.count(merchant._id, mode)) >= limits.webhookEndpointsMax) {
-          throw actionNotAllowed(
-            `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
-          );
-        }
-        const { actor, secret } = webhooks.newEndpoint({
-          merchantId: merchant._id,
+        await found(deps.merchants.find(params.id as string));
+        await checkAddress(body.url, mode, deps.config);
+        const { actor, secret } = deps.webhooks.newEndpoint({
+          merchantId: params.id as string,
           mode,
           url: body.url,
           description: body.description,
           eventTypes: body.event_types as (typeof eventTypes)[number][] | undefined,
           by: principal.name,
         });
-        const doc = await actors.create(actor, {
+        const attendant = {
           stepId: requestId,
           cause: { kind: 'operator', id: principal.name },
           writes: [
             ...claim(actor.id),
             auditLine({
-              at: clock.now(),
+              at: deps.clock.now(),
               by: principal.name,
               action: 'endpoint.registered',
               target: actor.id,
-              merchantId: merchant._id,
+              merchantId: actor.merchantId,
               reason: body.reason,
               requestId,
               after: { mode, url: body.url },
             }),
           ],
-        });
-        return { status: 201, body: { ...presentEndpoint(doc as EndpointDoc), secret } };
+        } as const;
+        const doc = await inTurn(actor.merchantId, () => registered(deps, actor, attendant));
+        return { status: 201, body: { ...presentEndpoint(doc), secret } };
       }),
   });
+}
+
+/** Other processes that are faster, one after the other: more of them than there are operators. */
+const attemptsMax = 10;
+/** The last registration of each merchant that is under way here: they take turns rather than race. */
+const turns = new Map<string, Promise<unknown>>();
+
+function inTurn<T>(merchantId: string, work: () => Promise<T>): Promise<T> {
+  const mine = (turns.get(merchantId) ?? Promise.resolve()).then(work);
+  const ended = mine
+    .catch(() => undefined)
+    .then(() => {
+      if (turns.get(merchantId) === ended) turns.delete(merchantId);
+    });
+  turns.set(merchantId, ended);
+  return mine;
+}
+
+/**
+ * Counts, and commits only if nobody has registered another one since: the merchant's revision tells.
+ * @throws action_not_allowed when there are too many already
+ */
+async function registered(
+  { actors, merchants, webhooks }: EndpointAdminDeps,
+  actor: NewActor,
+  attendant: Pick<SendOptions, 'stepId' | 'cause'> & { writes: readonly Write[] },
+): Promise<EndpointDoc> {
+  for (let attempt = 1; ; attempt += 1) {
+    const merchant = await found(merchants.find(actor.merchantId));
+    if ((await webhooks.count(actor.merchantId, actor.mode)) >= limits.webhookEndpointsMax) {
+      throw actionNotAllowed(
+        `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
+      );
+    }
+    try {
+      const writes = [...attendant.writes, reviseMerchant(merchant)];
+      return (await actors.create(actor, { ...attendant, writes })) as EndpointDoc;
+    } catch (error) {
+      if (!(error instanceof StepRaced)) throw error;
+      if (attempt === attemptsMax)
+        throw actionNotAllowed('Others are changing this merchant at the same moment; look at it again.');
+    }
+  }
 }
 
 export function listEndpoints({ merchants, reader }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {

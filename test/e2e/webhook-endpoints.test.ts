@@ -136,6 +136,21 @@ describe('webhook endpoints', () => {
     }
   });
 
+  it('are sixteen at most, however many are registered at once', async () => {
+    const other = await test.merchant();
+    const path = `/admin/merchants/${other.id}/endpoints`;
+    const one = (n: number) =>
+      test.call('POST', path, {
+        body: { mode: 'test', url: `https://hooks.shop.example.com/${n}`, reason: 'asked for' },
+      });
+    const statuses = (await Promise.all(Array.from({ length: 40 }, (_, n) => one(n)))).map(
+      ({ status }) => status,
+    );
+    expect(statuses.filter((status) => status === 201)).to.have.length(16);
+    expect(statuses.filter((status) => status === 409)).to.have.length(24);
+    expect((await test.call('GET', path)).json.data).to.have.length(16);
+  });
+
   it('in test mode takes http as well, and ports from 1024 up', async () => {
     for (const url of ['http://hooks.shop.example.com/', 'http://hooks.shop.example.com:3000/hook']) {
       expect((await register(url)).status, url).to.equal(201);
