@@ -9,6 +9,7 @@ import process from 'node:process';
  */
 export interface LoadPlan {
   port: number;
+  /** `{n}` in it becomes a running number too. */
   path: string;
   method: 'GET' | 'POST';
   headers: Record<string, string>;
@@ -28,8 +29,10 @@ export interface LoadPlan {
 }
 
 export interface LoadResult {
-  /** Answered within the measured time. */
+  /** Answered within the measured time, whatever the answer. */
   requests: number;
+  /** Of those, the ones with a 2xx: only they count for the rate and the latencies. */
+  accepted: number;
   /** Answered before or after it. */
   warmupRequests: number;
   /** Processor time of the generator itself. */
@@ -90,7 +93,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
     const key = plan.keys?.[number % plan.keys.length];
     const authorization = key ? `authorization: Bearer ${key}\r\n` : '';
     const length = plan.method === 'POST' ? `content-length: ${Buffer.byteLength(body)}\r\n` : '';
-    return `${plan.method} ${plan.path} HTTP/1.1\r\nhost: bench\r\n${authorization}${headerText.replaceAll('{n}', n)}${length}\r\n${body}`;
+    return `${plan.method} ${plan.path.replaceAll('{n}', n)} HTTP/1.1\r\nhost: bench\r\n${authorization}${headerText.replaceAll('{n}', n)}${length}\r\n${body}`;
   };
   const latencies: number[] = [];
   const statuses: Record<string, number> = {};
@@ -116,9 +119,9 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
         continue;
       }
       statuses[status] = (statuses[status] ?? 0) + 1;
-      latencies.push(now - sentAt);
       counted += 1;
       lastAt = now;
+      if (status >= 200 && status < 300) latencies.push(now - sentAt);
     }
     statuses.closed = (statuses.closed ?? 0) - 1;
     connection.end();
@@ -131,10 +134,11 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const { user, system } = process.cpuUsage();
   return {
     requests: counted,
+    accepted: latencies.length,
     warmupRequests: uncounted,
     cpuMs: (user + system) / 1_000,
     seconds,
-    perSecond: Math.round(counted / seconds),
+    perSecond: Math.round(latencies.length / seconds),
     p50Ms: at(0.5),
     p99Ms: at(0.99),
     maxMs: Math.round(latencies.at(-1) ?? 0),

@@ -7,7 +7,10 @@ import { createLog } from '../src/log.ts';
 import { newKey, newMerchant } from '../src/merchants/merchants.ts';
 import { startService } from '../src/service.ts';
 
-/** The real service as a process of the bench. env: the service's own, BENCH_DB for the database and prefix. */
+/**
+ * The real service as a process of the bench. env: BENCH_DB for the database and prefix, BENCH_ROLE, BENCH_MERCHANTS
+ * (how many are made, each with a key; 1), BENCH_NO_MERCHANT, BENCH_SIMULATOR_DELAY, BENCH_LOG, BENCH_PROFILE.
+ */
 const config = loadConfig({
   MONGODB_URI: process.env.MONGODB_URI,
   REDIS_URL: process.env.REDIS_URL,
@@ -30,16 +33,21 @@ const service = await startService({
   log: createLog(config.logLevel),
 });
 const { actors, clock, committer } = service.wired;
-let key = '';
-let merchantId = '';
-if (!process.env.BENCH_NO_MERCHANT) {
+const keys: string[] = [];
+const merchantIds: string[] = [];
+const merchants = process.env.BENCH_NO_MERCHANT ? 0 : Number(process.env.BENCH_MERCHANTS ?? 1);
+const newcomers: Parameters<typeof actors.commit>[0] = [];
+for (let n = 0; n < merchants; n += 1) {
   const atMs = clock.now();
   const merchant = newMerchant({ name: 'Bench' }, atMs);
-  merchantId = merchant.record._id;
+  const merchantId = merchant.record._id;
   const made = newKey({ merchantId, mode: 'test', by: 'bench', hashSecret: config.keyHashSecret, atMs });
-  await actors.commit([...merchant.writes, ...made.writes]);
-  key = made.secret;
+  newcomers.push(...merchant.writes, ...made.writes);
+  merchantIds.push(merchantId);
+  keys.push(made.secret);
 }
+if (newcomers.length > 0) await actors.commit(newcomers);
+const [merchantId = ''] = merchantIds;
 const port = service.baseUrl ? Number(new URL(service.baseUrl).port) : 0;
 const profiler = new Session();
 /** Profiles just the load (BENCH_PROFILE names the file), not the start. */
@@ -89,4 +97,4 @@ process.on('message', (message) => {
   }
 });
 process.on('SIGTERM', () => void service.stop().then(() => process.exit(0)));
-process.send?.({ port, key, merchantId, adminUrl: service.adminUrl });
+process.send?.({ port, key: keys[0] ?? '', keys, merchantId, merchantIds, adminUrl: service.adminUrl });

@@ -5,13 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { createPlan } from './creates.ts';
+import type { LoadPlan } from './load.ts';
 import type { Stage } from './stage.ts';
 
 /** Restate's server, installed from its npm package into a temporary folder while the bench runs. */
 const packages = ['@restatedev/restate-server@1.7.12', '@restatedev/restate-sdk@1.17.2'];
 
 export interface RestateWay {
-  port: number;
+  /** A load of creates at Restate's ingress. */
+  plan(tag: string): LoadPlan;
   /** How many collections have been paid so far. */
   paid(): Promise<number>;
   close(): Promise<void>;
@@ -32,10 +35,14 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
+/** When a collection is paid: half a second after its creation, or not while anything is measured. */
+const payAfterMs = { soon: 500, never: 3_600_000 };
+
 /** Undefined, after saying why, where it cannot be installed or started. */
 export async function startRestate(
   stage: Stage,
   print: (line: string) => void,
+  pays: keyof typeof payAfterMs,
 ): Promise<RestateWay | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'kusanya-bench-restate-'));
   let server: ChildProcess | undefined;
@@ -69,16 +76,16 @@ export async function startRestate(
     });
     server.on('error', () => undefined);
     await healthy(`http://127.0.0.1:${admin}/health`);
-    const { child, hello } = await stage.start<{ port: number }>('restateWay.ts', 'bench_restate', {
+    const { child } = await stage.start('restateWay.ts', 'bench_restate', {
       RESTATE_DIR: dir,
       RESTATE_LOGGING: 'ERROR',
       NODE_ENV: 'production',
-      RESTATE_INGRESS: `http://127.0.0.1:${ingress}`,
+      RESTATE_PAY_MS: String(payAfterMs[pays]),
       RESTATE_ADMIN: `http://127.0.0.1:${admin}`,
       RESTATE_PORT: String(handlers),
     });
     return {
-      port: hello.port,
+      plan: (tag) => planOf(ingress!, tag),
       paid: async () => (await stage.ask<{ paid: number }>(child, 'paid')).paid,
       close: async () => {
         await stage.kill(child);
@@ -90,6 +97,11 @@ export async function startRestate(
     await close();
     return undefined;
   }
+}
+
+/** The tag becomes part of the collection's id, and the running number chooses its merchant. */
+function planOf(port: number, tag: string): LoadPlan {
+  return { ...createPlan({ port, keys: [] }, tag), path: '/collection/col_{n}/create' };
 }
 
 async function healthy(url: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 import type { LoadPlan, LoadResult } from './load.ts';
 import type { ReceiverHello } from './receiver.ts';
+import { median, record, tell } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -9,12 +10,12 @@ import type { Stage } from './stage.ts';
  */
 const pending = Number(process.env.BENCH_PENDING ?? 100_000);
 /** Of the pending timers, those that come due while it is measured. */
-const dueSoon = 6_000;
-const dueWithinMs = 40_000;
+const dueSoon = 3_000;
+const dueWithinMs = 20_000;
 /** For storing the copies, and for the service to arm those that come near. */
-const plantingMs = 40_000;
+const plantingMs = 30_000;
 const createsPerSecond = 50;
-const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 
 type Print = (line: string) => void;
 
@@ -50,7 +51,7 @@ function createPlan({ port, key }: Service, tag: string, more: Partial<LoadPlan>
     body: '{"amount":5000,"phone":"255700000000","reference":"order-{n}"}',
     connections: 64,
     warmupMs: 1_000,
-    durationMs: 6_000,
+    durationMs: 5_000,
     tag,
     ...more,
   };
@@ -154,8 +155,6 @@ export async function recovery(stage: Stage, print: Print): Promise<void> {
   await stage.kill(child);
 }
 
-const median = (numbers: number[]) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
-
 /** Creates at ten thousand and at a million stored collections, in turn. */
 export async function stored(stage: Stage, print: Print): Promise<void> {
   const sizes = (process.env.BENCH_STORED ?? '10000,1000000').split(',').map(Number);
@@ -163,6 +162,7 @@ export async function stored(stage: Stage, print: Print): Promise<void> {
   const services: { size: number; child: Awaited<ReturnType<Stage['start']>>['child']; hello: Service }[] =
     [];
   for (const size of sizes) {
+    tell(`stored: ${size} to be copied`);
     const name = `bench_stored_${size}`;
     const { child, hello } = await stage.start<Service>('ours.ts', name, { BENCH_ROLE: 'api' });
     await stage.load(createPlan(hello, 'template-', { connections: 1, count: 1, warmupMs: 0 }));
@@ -194,5 +194,6 @@ export async function stored(stage: Stage, print: Print): Promise<void> {
     return perSecond;
   });
   print(`  ratio ${(medians[0]! / medians.at(-1)!).toFixed(2)}×`);
+  record('stored.ratio', medians[0]! / medians.at(-1)!);
   for (const { child } of services) await stage.end(child);
 }

@@ -81,8 +81,7 @@ export class Stage {
   /** As a crash would. */
   async kill(child: ChildProcess): Promise<void> {
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
+    if (child.exitCode === null && child.signalCode === null && child.kill('SIGKILL')) await ended;
     this.#children.delete(child);
   }
 
@@ -100,10 +99,24 @@ export class Stage {
     return Number(/total_commands_processed:(\d+)/.exec(await this.#redis.info('stats'))?.[1]);
   }
 
-  /** Processor time so far, in milliseconds: of each store, and of a process of the stage as `name`. */
-  cpuMs(name: string, child: ChildProcess): Record<string, number> {
-    const stores = this.#embedded.children.map((store) => [store.name, cpuMsOf(store.pid)] as const);
-    return { [name]: cpuMsOf(child.pid!), ...Object.fromEntries(stores) };
+  /** Processor time of each store so far, in milliseconds. */
+  storesCpuMs(): Record<string, number> {
+    return Object.fromEntries(this.#embedded.children.map(({ name, pid }) => [name, cpuMsOf(pid)]));
+  }
+
+  /** What a payment takes in a database: bytes of documents, on the disk, and of indexes. */
+  async sizeOf(database: string, payments: number): Promise<string> {
+    const db = this.client.db(database);
+    let [documents, stored, indexes] = [0, 0, 0];
+    await db.admin().command({ fsync: 1 });
+    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+      const stats = await db.command({ collStats: name });
+      documents += stats.size as number;
+      stored += stats.storageSize as number;
+      indexes += stats.totalIndexSize as number;
+    }
+    const each = (bytes: number) => Math.round(bytes / payments);
+    return `${each(documents)} bytes of documents each (${each(stored)} on the disk), ${each(indexes)} of indexes`;
   }
 
   /** Runs the load generator to its end. */
@@ -132,8 +145,13 @@ export class Stage {
     });
   }
 
+  /** Ends what a part that failed has left behind. */
+  async endAll(): Promise<void> {
+    for (const child of this.#children) await this.kill(child);
+  }
+
   async close(): Promise<void> {
-    for (const child of this.#children) child.kill('SIGKILL');
+    await this.endAll();
     this.#redis.disconnect();
     await this.client.close();
     await this.#embedded.stop();
