@@ -46,6 +46,8 @@ export interface CollectionSpec {
     partial?: Document;
     expireAfterSeconds?: number;
   }[];
+  /** Names of indexes that earlier versions had: dropped once no process of such a version is alive. */
+  retired?: readonly string[];
   validator?: Document;
 }
 
@@ -104,6 +106,27 @@ export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]):
       );
     }
   }
+}
+
+/**
+ * Drops the indexes that the specs no longer have. Any process may do it, any number of times. The names that went are
+ * given back, as `collection.index`.
+ */
+export async function retireIndexes(db: Db, specs: readonly CollectionSpec[]): Promise<string[]> {
+  const gone: string[] = [];
+  for (const { name, retired = [] } of specs) {
+    if (retired.length === 0) continue;
+    const stored = db.collection(name);
+    const present = new Set((await stored.indexes()).map((index) => index.name));
+    for (const index of retired) {
+      if (!present.has(index)) continue;
+      await stored.dropIndex(index).catch((error: { code?: number }) => {
+        if (error.code !== 27) throw error; // IndexNotFound: another process was faster
+      });
+      gone.push(`${name}.${index}`);
+    }
+  }
+  return gone;
 }
 
 /** Sets the clock's offset to MongoDB's wall clock, measured over one round trip. */

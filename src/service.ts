@@ -11,7 +11,7 @@ import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
-import { connectMongo, measureClockOffset, prepareDatabase } from './mongo.ts';
+import { connectMongo, measureClockOffset, prepareDatabase, retireIndexes } from './mongo.ts';
 import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { strandedRelease } from './webhooks/effects.ts';
@@ -117,6 +117,13 @@ async function keepLeases(wired: Wired, stops: (() => Promise<unknown>)[]): Prom
   });
 }
 
+/** Processes of an earlier version name the old indexes in their queries, which fail without them. */
+async function retire({ db, lease, log }: Wired): Promise<void> {
+  if (await lease.hasElders()) return;
+  const indexes = await retireIndexes(db, collectionSpecs);
+  if (indexes.length > 0) log.info({ indexes }, 'indexes that nobody needs any more are dropped');
+}
+
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
   const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
     wired;
@@ -142,6 +149,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
         everyMs: 3 * config.sweepIntervalMs,
         run: strandedRelease(webhookNeeds),
       },
+      { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
       { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
     ],
   });

@@ -15,13 +15,14 @@ import {
   Lease,
   leasesSpec,
   type MachineDefinition,
+  outermost,
   stateText,
   stepsSpec,
 } from './actors/actors.ts';
 import { alertsSpec } from './alerts.ts';
 import { BatchReader } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { Collections, collectionsSpec } from './collections/collections.ts';
+import { Collections, collectionsSpec, crowdedStates } from './collections/collections.ts';
 import {
   type CollectionNeeds,
   collectionCallEffects,
@@ -308,7 +309,8 @@ function definitionsOf(needs: {
       machine: collectionMachine,
       writes: collectionWriteEffects(needs.collection),
       calls: collectionCallEffects(needs.collection),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: stateText(snapshot.value).split('.', 1)[0] }),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      crowded: crowdedStates,
       migrations: {},
     },
     {

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { CollectionSpec, Write } from '../mongo.ts';
+import type { Write } from '../mongo.ts';
 import { type Committer, CommitUnknown } from './commit.ts';
 import {
   type ActorDoc,
@@ -30,6 +30,7 @@ export { Handover, queueNames } from './handover.ts';
 export { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepId, stepRange, stepsSpec } from './plan.ts';
+export * from './standing.ts';
 export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
 export { Sweeper } from './sweep.ts';
 export { ActorWorkers } from './work.ts';
@@ -39,17 +40,6 @@ export { ActorWorkers } from './work.ts';
  * and commits the new snapshot, the writes the chart asked for, the calls still to make and the timers, all
  * at once or not at all. Only after the commit are calls and timers handed to the queue.
  */
-
-/** The index of lists by state, newest first. Without a mode or state each is asked for all that there are. */
-export const actorsByState = { mode: 1, state: 1, _id: -1 } as const;
-
-/** Indexes that every machine's collection of actors has. */
-export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
-  { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
-  { key: { merchantId: 1, mode: 1, _id: -1 } },
-  { key: actorsByState },
-  { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
-];
 
 interface ActorsOptions {
   db: Db;

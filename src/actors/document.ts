@@ -232,6 +232,11 @@ export interface MachineDefinition {
   calls: Record<string, CallEffect>;
   /** Indexed fields that follow from the snapshot, kept beside it. */
   fields?(snapshot: AnyMachineSnapshot): Record<string, unknown>;
+  /**
+   * Where actors are very many: the states that each passes or rests in when all goes well. They are in no index of
+   * states but in that of the outermost ones, which `fields` keeps as `status`. Absent: all are indexed.
+   */
+  crowded?: readonly string[];
   /** `migrations[n]` lifts a document from version n to n + 1: state, context and timers together. */
   migrations: Record<number, Migration>;
 }

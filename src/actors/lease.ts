@@ -82,6 +82,15 @@ export class Lease {
     return owners.filter((owner) => owner !== this.owner);
   }
 
+  /** Whether a process is alive that does not say so: one of a version from before processes did, with its stripe. */
+  async hasElders(): Promise<boolean> {
+    const living = await this.#leases.find({ until: { $gt: new Date(this.#clock.now()) } }).toArray();
+    const known = new Set(
+      living.filter(({ _id }) => _id.startsWith(processPrefix)).map(({ owner }) => owner),
+    );
+    return living.some(({ owner }) => !known.has(owner));
+  }
+
   /** Everything a dead process had in hand has been taken up: it is not looked at again, unless it lives after all. */
   async bury(owner: string): Promise<void> {
     await this.#leases.deleteOne({ _id: `${processPrefix}${owner}`, ...this.#lapsed() });

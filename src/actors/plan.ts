@@ -174,29 +174,45 @@ export function updateOf(
   data?: Record<string, unknown>,
   fields?: Record<string, unknown>,
 ): Write {
-  const { machineVersion, seq, state, snapshot, timers, calls, dueAt, lastStep, updatedAt } = changed;
-  const set: Record<string, unknown> = {
-    machineVersion,
-    seq,
-    state,
-    snapshot,
-    timers,
-    calls,
-    dueAt,
-    lastStep,
-    updatedAt,
-    ...fields,
-  };
-  const unset: Record<string, ''> = {};
-  for (const [name, value] of Object.entries(data ?? {})) {
-    // MongoDB never hears of an undefined: the field would stay as it was.
-    if (value === undefined) unset[`data.${name}`] = '';
-    else set[`data.${name}`] = value;
-  }
   const filter = { _id: doc._id, seq: doc.seq };
-  const gone = Object.keys(unset).length > 0 ? { $unset: unset } : {};
-  const update = migrationOf(doc, changed) ?? { $set: set, ...gone };
+  const update = migrationOf(doc, changed) ?? differenceOf(doc, changed, data, fields);
   return { op: 'update', into: plural, filter, update, onMiss: 'race' };
+}
+
+/**
+ * Only what is not as it was: what stays (a rail's terms, the timers of a claim) would otherwise be sent, journalled
+ * and compared again at every step. What `doc` says is what is stored, as long as the filter matches.
+ */
+function differenceOf(
+  doc: ActorDoc,
+  changed: ActorDoc,
+  data: Record<string, unknown> = {},
+  fields: Record<string, unknown> = {},
+): UpdateFilter<Doc> {
+  const { seq, lastStep, updatedAt } = changed;
+  const set: Record<string, unknown> = { seq, lastStep, updatedAt };
+  const unset: Record<string, ''> = {};
+  const put = (path: string, value: unknown) => {
+    // MongoDB never hears of an undefined: the field would stay as it was.
+    if (value === undefined) unset[path] = '';
+    else set[path] = value;
+  };
+  if (changed.timers !== doc.timers) set.timers = changed.timers;
+  if (changed.calls !== doc.calls) set.calls = changed.calls;
+  if (changed.dueAt?.getTime() !== doc.dueAt?.getTime()) set.dueAt = changed.dueAt;
+  for (const [name, value] of Object.entries(fields)) if (doc[name] !== value) set[name] = value;
+  for (const [name, value] of Object.entries(data)) put(`data.${name}`, value);
+  if (changed.state !== doc.state) {
+    set.state = changed.state;
+    set['snapshot.value'] = changed.snapshot.value;
+  }
+  const [before, after] = [doc.snapshot.context, changed.snapshot.context];
+  const names = before === after ? [] : Object.keys({ ...before, ...after });
+  // A name that MongoDB would read as a path: then all of it.
+  if (names.some((name) => /^\$|\./.test(name))) set['snapshot.context'] = after;
+  else
+    for (const name of names) if (after[name] !== before[name]) put(`snapshot.context.${name}`, after[name]);
+  return { $set: set, ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}) };
 }
 
 /** What was migrated on load is written back whole, with whatever fields the migration touched. */

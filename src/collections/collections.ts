@@ -1,5 +1,5 @@
-import type { Db, Filter } from 'mongodb';
-import { type Actors, actorIndexes, StepReplayed } from '../actors/actors.ts';
+import type { Db, Filter, IndexSpecification } from 'mongodb';
+import { type Actors, crowdIndexes, StepReplayed } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -16,20 +16,30 @@ export { parsePhone } from './phone.ts';
 export { type CollectionDoc, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
 
+/** What a payment passes or rests in when all goes well. */
+export const crowdedStates: readonly string[] = [
+  'created.pushing.sending',
+  'created.awaitingApproval',
+  'created.confirming.polling',
+  'succeeded.standing',
+];
+
 /** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
 export const collectionsSpec: CollectionSpec = {
   name: 'collections',
   indexes: [
-    ...actorIndexes,
+    ...crowdIndexes(crowdedStates),
     // The reference first, so that operators find one without knowing whose it is.
     { key: { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 } },
-    { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
     { key: { 'data.msisdn': 1, _id: -1 } },
     { key: { mode: 1, 'snapshot.context.failureCode': 1, _id: -1 }, partial: { status: 'failed' } },
     // The network's receipt: all that a customer can read from their phone.
     { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
+  retired: ['merchantId_1_mode_1__id_-1', 'mode_1_state_1__id_-1'],
 };
+
+const statuses: readonly Status[] = ['created', 'succeeded', 'failed', 'expired'];
 
 /** No rail serves this mode now: none is configured, or its breaker is not closed. */
 export class NoRail extends Error {}
@@ -161,10 +171,15 @@ export class Collections {
     }
     if (query.createdFromMs !== undefined) bounds.$gte = idFloor('col', Math.max(0, query.createdFromMs));
     if (Object.keys(bounds).length > 0) filter._id = bounds;
-    if (query.status) filter.status = query.status;
-    if (query.reference !== undefined) filter['data.reference'] = { $eq: query.reference };
+    // Naming every status lets the index by them give the order too.
+    const isNamed = query.reference !== undefined;
+    if (query.status || !isNamed) filter.status = { $in: query.status ? [query.status] : [...statuses] };
+    if (isNamed) filter['data.reference'] = { $eq: query.reference };
+    const hint: IndexSpecification = isNamed
+      ? { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 }
+      : { merchantId: 1, mode: 1, status: 1, _id: -1 };
     const found = await this.#stored
-      .find(filter)
+      .find(filter, { hint })
       .sort({ _id: -1 })
       .limit(query.limit + 1)
       .toArray();

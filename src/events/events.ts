@@ -23,7 +23,8 @@ export interface EventDoc extends Doc {
 
 export const eventsSpec: CollectionSpec = {
   name: 'events',
-  indexes: [{ key: { collectionId: 1 } }, { key: { merchantId: 1, mode: 1, _id: -1 } }],
+  indexes: [{ key: { collectionId: 1 } }],
+  retired: ['merchantId_1_mode_1__id_-1'],
 };
 
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

@@ -2,7 +2,10 @@ import type { Db } from 'mongodb';
 import {
   type ActorDoc,
   type Actors,
+  inStates,
+  leavesOf,
   type MachineDefinition,
+  outermost,
   type StepLine,
   stepId,
   stepsSpec,
@@ -24,6 +27,7 @@ export interface Stored {
   doc: ActorDoc;
 }
 
+const modes = ['live', 'test'] as const;
 const readWithinMs = 5_000;
 const headFields = { seq: 1, updatedAt: 1, merchantId: 1 } as const;
 /** Where there is no index: how many of others are read beside those that were asked for. */
@@ -44,9 +48,7 @@ export class ActorSource {
   constructor({ db, actors }: { db: Db; actors: Pick<Actors, 'definitions'> }) {
     this.#db = db;
     this.#definitions = actors.definitions;
-    this.#leaves = new Map(
-      actors.definitions.map(({ name, machine }) => [name, leavesOf(machine.root.states, '')]),
-    );
+    this.#leaves = new Map(actors.definitions.map(({ name, machine }) => [name, leavesOf(machine.root)]));
   }
 
   get machines(): string[] {
@@ -113,17 +115,22 @@ export class ActorSource {
    */
   async #latest(definition: MachineDefinition, filter: StepFilter, last: number): Promise<Head[]> {
     const { merchant } = filter;
+    const state = { $in: this.#leaves.get(definition.name)! };
+    if (merchant && definition.crowded) {
+      const status = { $in: [...new Set(state.$in.map(outermost))] };
+      return this.#find(definition, { mode: { $in: modes }, ...narrowing(filter), status }, last);
+    }
     if (merchant && (await this.#isIndexedByMerchant(definition))) {
       return this.#find(definition, narrowing(filter), last);
     }
-    const state = { $in: this.#leaves.get(definition.name)! };
     const owned = ownedBy[definition.name];
     const owner = owned && this.definition(owned.owner);
     if (merchant && owned && owner) {
       const owners = await this.#find(owner, narrowing(filter), ownersMax);
       return this.#find(definition, { [owned.field]: { $in: owners.map(({ id }) => id) }, state }, last);
     }
-    const ofMode = { ...narrowing({ ...filter, merchant: undefined }), state };
+    const { match } = inStates(definition, filter.mode ? [filter.mode] : modes, state.$in);
+    const ofMode = { ...narrowing({ ...filter, merchant: undefined }), ...match };
     const found = await this.#find(definition, ofMode, merchant ? last + othersMax : last);
     return found.filter(({ merchantId }) => !merchant || merchant === merchantId).slice(0, last);
   }
@@ -164,12 +171,4 @@ function narrowing({ merchant, mode }: StepFilter): object {
     ...(merchant ? { merchantId: { $eq: merchant } } : {}),
     ...(mode ? { mode: { $eq: mode } } : {}),
   };
-}
-
-/** Where an actor can stand, as `state` has it. */
-function leavesOf(states: MachineDefinition['machine']['root']['states'], path: string): string[] {
-  return Object.entries(states).flatMap(([name, node]) => {
-    const inner = leavesOf(node.states, `${path}${name}.`);
-    return inner.length > 0 ? inner : [`${path}${name}`];
-  });
 }

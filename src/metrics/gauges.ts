@@ -2,18 +2,18 @@ import type { Db } from 'mongodb';
 import {
   type ActorDoc,
   type Actors,
-  actorsByState,
   type Committer,
+  countInState,
   type Handover,
   queueNames,
+  statesIn,
 } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { collectionsSpec } from '../collections/collections.ts';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import type { Queues } from '../queue.ts';
 import { settlementDate, settlementsSpec } from '../settlement/settlement.ts';
-import { deliveriesSpec, endpointStatus, endpointsSpec } from '../webhooks/webhooks.ts';
+import { endpointStatus } from '../webhooks/webhooks.ts';
 import type { Metrics } from './metrics.ts';
 
 type Mode = 'live' | 'test';
@@ -117,7 +117,7 @@ export class Gauges {
   async #collections(): Promise<() => void> {
     const { metrics } = this.#options;
     const isAwaited = (state: string) => state.startsWith('created.') || state.includes('.latePaid.');
-    const counts = await this.#count(collectionsSpec.name, isAwaited);
+    const counts = await this.#count('collection', isAwaited);
     return () => {
       for (const { mode, state, count } of counts) metrics.collectionsInState.set({ mode, state }, count);
     };
@@ -126,8 +126,8 @@ export class Gauges {
   async #webhooks(): Promise<() => void> {
     const { metrics } = this.#options;
     const isOpen = (state: string) => /^(pending|waiting|held)(\.|$)/.test(state);
-    const endpoints = await this.#count(endpointsSpec.name, (state) => state !== 'deleted');
-    const deliveries = await this.#count(deliveriesSpec.name, isOpen);
+    const endpoints = await this.#count('endpoint', (state) => state !== 'deleted');
+    const deliveries = await this.#count('delivery', isOpen);
     return () => {
       for (const { state, count } of endpoints)
         metrics.webhookEndpoints.inc({ state: endpointStatus(state) }, count);
@@ -191,19 +191,20 @@ export class Gauges {
 
   /** How many actors are in each of the states that are meant. Only the index is read. */
   async #count(
-    plural: string,
+    machine: string,
     isMeant: (state: string) => boolean,
   ): Promise<{ mode: Mode; state: string; count: number }[]> {
-    const stored = this.#options.db.collection<ActorDoc>(plural);
+    const { db, actors } = this.#options;
+    const definition = actors.definition(machine);
     const states = await Promise.all(
       modes.map(async (mode) => {
-        const used = await stored.distinct('state', { mode });
+        const used = await statesIn(db, definition, mode);
         return used.filter(isMeant).map((state) => ({ mode, state }));
       }),
     );
     return Promise.all(
       states.flat().map(async ({ mode, state }) => {
-        const count = await stored.countDocuments({ mode, state }, { limit: countMax, hint: actorsByState });
+        const { count } = await countInState(db, definition, { mode, state }, countMax);
         return { mode, state, count };
       }),
     );

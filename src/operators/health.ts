@@ -1,6 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Db } from 'mongodb';
-import { actorsByState, leasesSpec, queueNames, versionOf } from '../actors/actors.ts';
+import {
+  actorsByStatus,
+  countInState,
+  inStates,
+  leasesSpec,
+  type MachineDefinition,
+  narrowed,
+  queueNames,
+  type StateQuery,
+  statesIn,
+  versionOf,
+} from '../actors/actors.ts';
 import { isoTime } from '../clock.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import { idFloor } from '../ids.ts';
@@ -10,7 +21,7 @@ import type { Doc } from '../mongo.ts';
 import type { Queues } from '../queue.ts';
 import { settlementDate } from '../settlement/settlement.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
-import { countMax, statesIn } from './lists.ts';
+import { countMax } from './lists.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';
 import { memoryOf } from './queries.ts';
 import { readBreakers, readLastCallback } from './railRoutes.ts';
@@ -34,18 +45,18 @@ const balancesMax = 20_000;
 /** What became of the collections of the last quarter of an hour. */
 export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode: Mode) {
   const rail = rails[mode];
-  const since = { $gte: idFloor('col', clock.now() - recentMs) };
+  const since = { _id: { $gte: idFloor('col', clock.now() - recentMs) } };
   const counts: Record<string, Counted> = {};
-  for (const status of ['created', 'succeeded', 'failed', 'expired'])
-    counts[status] = { count: 0, is_more: false };
-  for (const state of await statesIn(db, collectionsSpec.name, mode)) {
-    const sum = await countState(db, collectionsSpec.name, { mode, state, _id: since });
-    const of = counts[state.split('.', 1)[0]!];
-    if (of) Object.assign(of, { count: of.count + sum.count, is_more: of.is_more || sum.is_more });
+  for (const status of ['created', 'succeeded', 'failed', 'expired']) {
+    const count = await db
+      .collection<Doc>(collectionsSpec.name)
+      .countDocuments({ mode, status, ...since }, { limit: countMax + 1, hint: actorsByStatus });
+    counts[status] = { count: Math.min(count, countMax), is_more: count > countMax };
   }
+  const ofStates = (states: string[]) => inStates(actors.definition('collection'), [mode], states);
   const ended = counts.succeeded!.count + counts.failed!.count + counts.expired!.count;
-  const codes = await newest(db, { mode, state: { $in: ['failed.watching', 'failed.resting'] }, _id: since });
-  const paid = await newest(db, { mode, state: 'succeeded.standing', _id: since });
+  const codes = await newest(db, ofStates(['failed.watching', 'failed.resting']), since);
+  const paid = await newest(db, ofStates(['succeeded.standing']), since);
   const times = paid
     .map(memoryOf)
     .flatMap(({ completedAt, createdAt }) => (completedAt && createdAt ? [completedAt - createdAt] : []))
@@ -67,12 +78,13 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
 }
 
 /** Deliveries under way, and how far behind they are. */
-export async function readWebhooks({ db, clock }: NeedsOptions, mode: Mode) {
-  const states = await statesIn(db, deliveriesSpec.name, mode);
+export async function readWebhooks({ db, actors, clock }: NeedsOptions, mode: Mode) {
+  const deliveries = actors.definition('delivery');
+  const states = await statesIn(db, deliveries, mode);
   const sum = async (root: string) => {
     const counted = { count: 0, is_more: false };
     for (const state of states.filter((each) => each === root || each.startsWith(`${root}.`))) {
-      const { count, is_more } = await countState(db, deliveriesSpec.name, { mode, state });
+      const { count, is_more } = await countState(db, deliveries, { mode, state });
       counted.count += count;
       counted.is_more ||= is_more;
     }
@@ -173,26 +185,25 @@ async function readQueues(queues: Queues, names: readonly string[]) {
   return Promise.all(counts).catch(() => null);
 }
 
+/** How many actors are in a state; counted to `countMax`. */
 export async function countState(
   db: Db,
-  plural: string,
-  match: { mode: Mode; state: string; _id?: object },
+  definition: MachineDefinition,
+  of: { mode: Mode; state: string },
 ): Promise<Counted> {
-  const count = await db
-    .collection(plural)
-    .countDocuments(match as object, { limit: countMax + 1, hint: actorsByState });
-  return { count: Math.min(count, countMax), is_more: count > countMax };
+  const { count, isMore } = await countInState(db, definition, of, countMax);
+  return { count, is_more: isMore };
 }
 
 interface Ended {
   snapshot: { context: { createdAt: number; completedAt: number; failureCode: string | null } };
 }
 
-function newest(db: Db, match: object): Promise<Ended[]> {
+function newest(db: Db, { match, hint, rest }: StateQuery, since: object): Promise<Ended[]> {
   const projection = { 'snapshot.context': 1 };
   return db
     .collection<{ _id: string }>(collectionsSpec.name)
-    .find(match, { projection, hint: actorsByState })
+    .find(narrowed(match, { ...since, ...rest }), { projection, hint })
     .sort({ _id: -1 })
     .limit(sampleSize)
     .toArray() as unknown as Promise<Ended[]>;

@@ -1,6 +1,15 @@
 import type { Collection, Db, Document } from 'mongodb';
-import type { AnyStateMachine } from 'xstate';
-import { type ActorDoc, type Actors, actorsByState, type MachineDefinition } from '../actors/actors.ts';
+import {
+  type ActorDoc,
+  type Actors,
+  actorsByStatus,
+  inStates,
+  leavesOf,
+  type MachineDefinition,
+  narrowed,
+  outermost,
+  statesIn,
+} from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -57,6 +66,8 @@ export interface Plan {
 
 /** How many documents a page looks at for what no index holds. */
 const lookedMax = 10_000;
+/** How many more than its rows a page looks at before it looks at so many. */
+const shortStretch = 30;
 
 const idPrefixes: Readonly<Record<string, IdPrefix>> = {
   collections: 'col',
@@ -84,7 +95,7 @@ export async function listActors<Row extends ActorDoc = ActorDoc>(
   const ids = idRange(idPrefixes[plural], filter, page.startingAfter);
   return readPage(
     db.collection(plural),
-    ids ? { ...plan, match: { ...plan.match, _id: ids } } : plan,
+    ids ? { ...plan, match: narrowed(plan.match, { _id: ids }) } : plan,
     page.limit,
   );
 }
@@ -96,15 +107,22 @@ export async function readPage<Row extends { _id: string }>(
   limit: number,
 ): Promise<Listed<Row>> {
   const isWhole = Object.keys(rest).length === 0;
-  const stretch = { $limit: lookedMax };
-  const found = [
-    { $match: match },
-    ...(isUnsorted ? [stretch] : []),
-    { $sort: { _id: -1 } },
-    ...(isWhole ? [] : [stretch, { $match: rest }]),
-    { $limit: limit + 1 },
-  ];
-  const rows = await stored.aggregate<Row>(found, { hint }).toArray();
+  const read = (stretch: number) => {
+    const found = [
+      { $match: match },
+      ...(isUnsorted ? [{ $limit: stretch }] : []),
+      { $sort: { _id: -1 } },
+      ...(isWhole ? [] : [{ $limit: stretch }, { $match: rest }]),
+      { $limit: limit + 1 },
+    ];
+    return stored.aggregate<Row>(found, { hint }).toArray();
+  };
+  // MongoDB reads a stretch to its end before it looks through it: a short one first, which fills most pages.
+  if (!isWhole && !isUnsorted) {
+    const rows = await read(limit + shortStretch);
+    if (rows.length > limit) return pageOf(rows, limit);
+  }
+  const rows = await read(lookedMax);
   if (isWhole || rows.length > limit) return pageOf(rows, limit);
   const last = [
     { $match: match },
@@ -224,12 +242,11 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
     if (ofMerchant) return { ...ofMerchant, rest: without('merchantId', 'states', 'mode') };
   } else if (merchantId) {
     const match = { merchantId: { $eq: merchantId }, ...modes };
-    const statuses = isCollection ? statusesOf(filter) : undefined;
     const rest = without('merchantId', 'mode');
-    if (!statuses) return { match, hint: { merchantId: 1, mode: 1, _id: -1 }, rest };
+    if (!isCollection) return { match, hint: { merchantId: 1, mode: 1, _id: -1 }, rest };
     const hint = { merchantId: 1, mode: 1, status: 1, _id: -1 };
     return {
-      match: { ...match, status: { $in: statuses } },
+      match: { ...match, status: { $in: statusesOf(definition, filter) } },
       hint,
       rest: isOuter(filter) ? without('merchantId', 'mode', 'states') : rest,
     };
@@ -240,8 +257,18 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
     return { match, hint, rest: without('mode', 'failureCode') };
   }
   if (!mode && !filter.states) return { match: {}, hint: { _id: 1 }, rest: without() };
-  const match = { ...modes, state: { $in: await statesOf(db, definition, filter) } };
-  return { match, hint: actorsByState, rest: without('mode', 'states') };
+  const states = await statesOf(db, definition, filter);
+  const { crowded } = definition;
+  // A whole status goes over the index of statuses, which has the states of earlier versions of the chart too.
+  const isUncrowded =
+    states.length > 0 && !isOuter(filter) && !states.some((each) => crowded?.includes(each));
+  if (!crowded || isUncrowded) {
+    const { match, hint } = inStates(definition, mode ? [mode] : modesOf, states);
+    return { match, hint, rest: without('mode', 'states') };
+  }
+  const match = { ...modes, status: { $in: statusesOf(definition, filter) } };
+  const rest = isOuter(filter) ? without('mode', 'states') : without('mode');
+  return { match, hint: actorsByStatus, rest };
 }
 
 /** MongoDB merges at most so many stretches of an index in its order. */
@@ -272,38 +299,28 @@ async function ownDeliveries(
   return { match, hint: { 'data.endpointId': 1, state: 1, _id: 1 } };
 }
 
-/** Whether the states asked for are whole public statuses. */
+/** Whether what is asked for are whole public statuses. */
 function isOuter({ states }: ListFilter): boolean {
-  return states?.every((each) => !each.includes('.')) ?? false;
+  return states?.every((each) => !each.includes('.')) ?? true;
 }
 
-function statusesOf({ states, failureCode }: ListFilter): string[] | undefined {
+/** The public statuses that what is asked for can have: all of them if nothing says more. */
+function statusesOf({ machine }: MachineDefinition, { states, failureCode }: ListFilter): string[] {
   if (failureCode && !states) return ['failed'];
-  return states && [...new Set(states.map((each) => each.split('.', 1)[0]!))];
+  return [...new Set((states ?? leavesOf(machine.root)).map(outermost))];
 }
 
 /** Of the states of the chart, and of those of earlier versions that actors still are in, what is asked for. */
 async function statesOf(
   db: Db,
-  { plural, machine }: MachineDefinition,
+  definition: MachineDefinition,
   { mode, states }: ListFilter,
 ): Promise<string[]> {
-  const used = await Promise.all((mode ? [mode] : modesOf).map((each) => statesIn(db, plural, each)));
-  const all = [...new Set([...leavesOf(machine.root), ...used.flat()])];
+  const used = await Promise.all((mode ? [mode] : modesOf).map((each) => statesIn(db, definition, each)));
+  const all = [...new Set([...leavesOf(definition.machine.root), ...used.flat()])];
   return states
     ? all.filter((one) => states.some((each) => one === each || one.startsWith(`${each}.`)))
     : all;
 }
 
 const modesOf: readonly Mode[] = ['live', 'test'];
-
-/** The states that an actor can rest in. */
-function leavesOf(node: AnyStateMachine['root']): string[] {
-  const inner = Object.values(node.states) as AnyStateMachine['root'][];
-  return inner.length === 0 ? [node.path.join('.')] : inner.flatMap(leavesOf);
-}
-
-/** The states that actors of a mode are in, of whatever version of the chart. Skips along the index. */
-export async function statesIn(db: Db, plural: string, mode: Mode): Promise<string[]> {
-  return db.collection<{ _id: string; state: string }>(plural).distinct('state', { mode });
-}

@@ -1,6 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
-import { type ActorDoc, type Actors, type MachineDefinition, versionOf } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, type MachineDefinition, statesIn, versionOf } from '../actors/actors.ts';
 import { chartMermaid, chartSvg } from '../charts/charts.ts';
 import type { Clock } from '../clock.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { countState } from './health.ts';
-import { listActors, statesIn } from './lists.ts';
+import { listActors } from './lists.ts';
 import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';
 import { ModeField, operation } from './routes.ts';
 
@@ -39,13 +39,13 @@ function definitionOf(actors: Actors, name: string): MachineDefinition {
 }
 
 async function presentMachine(db: Db, definition: MachineDefinition) {
-  const { name, plural, machine } = definition;
+  const { name, machine } = definition;
   const counted = modes.map(async (mode) =>
     Promise.all(
-      (await statesIn(db, plural, mode)).map(async (state) => ({
+      (await statesIn(db, definition, mode)).map(async (state) => ({
         mode,
         state,
-        ...(await countState(db, plural, { mode, state })),
+        ...(await countState(db, definition, { mode, state })),
       })),
     ),
   );
@@ -57,7 +57,7 @@ async function presentMachine(db: Db, definition: MachineDefinition) {
     writes: Object.keys(definition.writes),
     calls: Object.keys(definition.calls),
     /** Counted to a thousand each. */
-    actors: (await Promise.all(counted)).flat(),
+    actors: (await Promise.all(counted)).flat().filter(({ count }) => count > 0),
   };
 }
 

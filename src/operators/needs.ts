@@ -1,5 +1,5 @@
 import type { Db, Document } from 'mongodb';
-import { type ActorDoc, type Actors, actorsByState } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, inStates, narrowed } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
@@ -143,11 +143,19 @@ async function tally(
   };
 }
 
-function inStates(mode: Mode, states: readonly string[], more: Document = {}) {
+/** What to tally: the actors of a machine in these states. Where no index holds the states, few others are among them. */
+function standing(
+  actors: Actors,
+  machine: string,
+  mode: Mode,
+  states: readonly string[],
+  more: Document = {},
+) {
+  const { match, hint, rest } = inStates(actors.definition(machine), [mode], states);
   return {
-    match: { mode, state: { $in: states }, ...more },
+    match: narrowed(match, { ...more, ...rest }),
     sort: { _id: 1 } as const,
-    hint: actorsByState,
+    hint,
     oldest: '$updatedAt',
   };
 }
@@ -160,38 +168,57 @@ async function breaches({ auditWatch }: NeedsOptions, mode: Mode): Promise<Tile[
   return [tile('ledger_breach', '/admin/ledger/audit', { count: ours.length, oldest_at })];
 }
 
-async function underReview({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, reviewStates));
+async function underReview({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(
+    db,
+    collectionsSpec.name,
+    standing(actors, 'collection', mode, reviewStates),
+  );
   const link = `/admin/collections?mode=${mode}&state=created.underReview`;
   return [tile('under_review', link, { ...sum, amount_tzs: amountTzs })];
 }
 
 /** Still with the customer or being asked about, though every deadline of its rail has passed. */
-async function pastDeadline({ db, clock, rails }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function pastDeadline({ db, actors, clock, rails }: NeedsOptions, mode: Mode): Promise<Tile[]> {
   const { pushWindowMs, promptLifeMs, confirmDeadlineMs } = (rails[mode] ?? rails.test).terms;
   const allowedMs = pushWindowMs + promptLifeMs + confirmDeadlineMs + deadlineGraceMs;
   const before = { _id: { $lt: idFloor('col', clock.now() - allowedMs) } };
-  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, promptStates, before));
+  const { amountTzs, ...sum } = await tally(
+    db,
+    collectionsSpec.name,
+    standing(actors, 'collection', mode, promptStates, before),
+  );
   const seconds = Math.ceil(allowedMs / limits.secondMs);
   const states = 'created.pushing,created.awaitingApproval,created.confirming';
   const link = `/admin/collections?mode=${mode}&state=${states}&older_than=${seconds}`;
   return [tile('past_deadline', link, { ...sum, amount_tzs: amountTzs })];
 }
 
-async function latePayments({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(db, collectionsSpec.name, inStates(mode, lateStates));
+async function latePayments({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(
+    db,
+    collectionsSpec.name,
+    standing(actors, 'collection', mode, lateStates),
+  );
   const link = `/admin/collections?mode=${mode}&state=${lateStates.join(',')}`;
   return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
 }
 
-async function railDown({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function railDown({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
   const states = ['open.waiting', 'open.held', 'halfOpen'];
-  const { amountTzs: _none, ...sum } = await tally(db, 'breakers', inStates(mode, states));
+  const { amountTzs: _none, ...sum } = await tally(db, 'breakers', standing(actors, 'breaker', mode, states));
   return [tile('rail_down', '/admin/rails', sum)];
 }
 
-async function settlements({ db, clock, settlementReader }: NeedsOptions, mode: Mode): Promise<Tile[]> {
-  const { amountTzs: _none, ...held } = await tally(db, 'settlements', inStates(mode, ['held']));
+async function settlements(
+  { db, actors, clock, settlementReader }: NeedsOptions,
+  mode: Mode,
+): Promise<Tile[]> {
+  const { amountTzs: _none, ...held } = await tally(
+    db,
+    'settlements',
+    standing(actors, 'settlement', mode, ['held']),
+  );
   // What was due at the last midnight; what has no money waiting any more needs nobody.
   const { date } = settlementDate(clock.now() - settlingMs, 0);
   const page = { limit: limits.listMax };
@@ -211,12 +238,18 @@ async function settlements({ db, clock, settlementReader }: NeedsOptions, mode: 
   ];
 }
 
-async function endpoints({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function endpoints({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
   const link = `/admin/machines/endpoint/actors?mode=${mode}&state=`;
   const since = (field: string) => ({ oldest: { $toDate: `$snapshot.context.${field}` } });
   const [failing, disabled] = await Promise.all([
-    tally(db, endpointsSpec.name, { ...inStates(mode, failingStates), ...since('failingSince') }),
-    tally(db, endpointsSpec.name, { ...inStates(mode, disabledStates), ...since('disabledAt') }),
+    tally(db, endpointsSpec.name, {
+      ...standing(actors, 'endpoint', mode, failingStates),
+      ...since('failingSince'),
+    }),
+    tally(db, endpointsSpec.name, {
+      ...standing(actors, 'endpoint', mode, disabledStates),
+      ...since('disabledAt'),
+    }),
   ]);
   const { amountTzs: _one, ...near } = failing;
   const { amountTzs: _other, ...off } = disabled;
@@ -226,12 +259,12 @@ async function endpoints({ db }: NeedsOptions, mode: Mode): Promise<Tile[]> {
   ];
 }
 
-async function exhausted({ db, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function exhausted({ db, actors, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
   const since = { _id: { $gte: idFloor('dlv', clock.now() - exhaustedMs) } };
   const { amountTzs: _none, ...sum } = await tally(
     db,
     deliveriesSpec.name,
-    inStates(mode, ['failed'], since),
+    standing(actors, 'delivery', mode, ['failed'], since),
   );
   const link = `/admin/deliveries?mode=${mode}&status=failed&newer_than=${exhaustedMs / limits.secondMs}`;
   return [tile('delivery_exhausted', link, { ...sum, machine: 'delivery' })];
