@@ -75,11 +75,10 @@ export function presentCollection(doc: CollectionDoc): CollectionObject {
   };
 }
 
-/** A collection that never was, for test events: as it would look at the end that the event tells of. */
+/** A collection that never was, the sample in a test event: as it would look at the end that an event tells of. */
 export function sampleCollection(
   type: 'collection.succeeded' | 'collection.failed' | 'collection.expired',
   id: string,
-  mode: 'live' | 'test',
   atMs: number,
 ): CollectionObject {
   const status = type.slice('collection.'.length) as 'succeeded' | 'failed' | 'expired';
@@ -98,7 +97,7 @@ export function sampleCollection(
     ...(status === 'failed'
       ? { failure_code: 'insufficient_funds' as const, failure_message: failureMessages.insufficient_funds }
       : {}),
-    mode,
+    mode: 'test',
     created_at: isoTime(atMs),
     completed_at: isoTime(atMs),
     ...(status === 'succeeded' ? { provider_reference: 'TEST000000' } : {}),

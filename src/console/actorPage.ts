@@ -225,7 +225,7 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
       id: 'test',
       to: `POST /admin/endpoints/${id}/test`,
       title: 'Send a test event',
-      hint: 'A sample, signed and retried like any other.',
+      hint: 'Signed and retried like any other, of the type endpoint.test: no payment stands behind it.',
       submit: 'Send',
     },
     {

@@ -5,14 +5,15 @@ import { isoTime } from '../clock.ts';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+import type { testEventType } from './schema.ts';
 
-export { eventTypes } from './schema.ts';
+export { eventTypes, testEventType } from './schema.ts';
 
 /** What happened, as merchants are told it (CONTRACT 12). Events are written once and never changed. */
 export type EventType = 'collection.succeeded' | 'collection.failed' | 'collection.expired';
 
 export interface EventDoc extends Doc {
-  type: EventType;
+  type: EventType | typeof testEventType;
   collectionId: string;
   merchantId: string;
   mode: 'live' | 'test';
@@ -43,7 +44,7 @@ export function eventId(collectionId: string, seq: number, atMs: number): string
 /** The write that records an event. `data` is the full collection as it is at this moment. */
 export function recordEvent(event: {
   id: string;
-  type: EventType;
+  type: EventDoc['type'];
   collectionId: string;
   merchantId: string;
   mode: 'live' | 'test';

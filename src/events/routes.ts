@@ -1,7 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { forMerchants, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { eventObject, eventTypes, webhookEvent } from './schema.ts';
+import { eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
 
 /**
  * One event of a merchant and mode as the API returns it (with `object: "event"`), as an object or ready JSON;
@@ -35,13 +35,18 @@ export function showEvent(read: ReadEvent, data: TObject) {
   });
 }
 
-const when: Readonly<Record<(typeof eventTypes)[number], string>> = {
+const when: Readonly<Record<(typeof eventTypes)[number] | typeof testEventType, string>> = {
   'collection.succeeded': 'The customer paid.',
   'collection.failed': 'Declined, insufficient funds, cancelled or rejected; `data.failure_code` says which.',
   'collection.expired': 'Not approved in time; the order was cancelled.',
+  'endpoint.test': 'The operator tries your endpoint. Nothing happened: answer 200 and do nothing.',
 };
 
 /** What the service POSTs to registered endpoints (CONTRACT 13), for the OpenAPI document. */
 export function webhookDocs(data: TObject) {
-  return eventTypes.map((type) => ({ type, description: when[type], schema: webhookEvent(data) }));
+  return [...eventTypes, testEventType].map((type) => ({
+    type,
+    description: when[type as keyof typeof when],
+    schema: webhookEvent(data, type as keyof typeof when),
+  }));
 }

@@ -4,25 +4,62 @@ import { idPattern } from '../ids.ts';
 /** CONTRACT 12.2 */
 export const eventTypes = ['collection.succeeded', 'collection.failed', 'collection.expired'] as const;
 
-function fields(data: TSchema) {
+/**
+ * What an operator's test of an endpoint sends. No payment stands behind it, so it is of no type that tells of one, in
+ * either mode; nobody subscribes to it, and it goes to the one endpoint that is tested.
+ */
+export const testEventType = 'endpoint.test';
+
+interface Told {
+  types: readonly string[];
+  data: TSchema;
+  title: string;
+}
+
+function fields({ types, data }: Told) {
   return {
     id: Type.String({ pattern: idPattern('evt') }),
-    type: Type.Enum([...eventTypes]),
+    type: Type.Enum([...types]),
     created_at: Type.String({ format: 'date-time', description: 'ISO 8601, UTC.' }),
     mode: Type.Enum(['live', 'test']),
     data,
   };
 }
 
-/** An event as the API returns it (CONTRACT 12.1). `data`: the schema of the object it tells about. */
-export function eventObject(data: TSchema) {
+/** What a test event tells of: the endpoint, and a sample of what other events look like, one level further down. */
+function testData(data: TSchema) {
   return Type.Object(
-    { ...fields(data), object: Type.Literal('event') },
-    { title: 'Event', additionalProperties: false },
+    {
+      id: Type.String({ pattern: idPattern('we') }),
+      object: Type.Literal('endpoint'),
+      message: Type.String({ description: 'Says that this is a test.' }),
+      sample: Type.Object(
+        { type: Type.Enum([...eventTypes]), data },
+        { additionalProperties: false, description: 'How an event of this type looks. It never happened.' },
+      ),
+    },
+    { additionalProperties: false },
   );
 }
 
+/** An event as the API returns it (CONTRACT 12.1). `data`: the schema of the object it tells about. */
+export function eventObject(data: TSchema) {
+  const shown = (told: Told) =>
+    Type.Object(
+      { ...fields(told), object: Type.Literal('event') },
+      { title: told.title, additionalProperties: false },
+    );
+  return Type.Union([
+    shown({ types: eventTypes, data, title: 'Event' }),
+    shown({ types: [testEventType], data: testData(data), title: 'TestEvent' }),
+  ]);
+}
+
 /** An event as a webhook carries it: without `object` (CONTRACT 12.1). */
-export function webhookEvent(data: TSchema) {
-  return Type.Object(fields(data), { title: 'WebhookEvent', additionalProperties: false });
+export function webhookEvent(data: TSchema, type: (typeof eventTypes)[number] | typeof testEventType) {
+  const told =
+    type === testEventType
+      ? { types: [testEventType], data: testData(data), title: 'WebhookTestEvent' }
+      : { types: eventTypes, data, title: 'WebhookEvent' };
+  return Type.Object(fields(told), { title: told.title, additionalProperties: false });
 }

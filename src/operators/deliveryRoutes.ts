@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { type Actors, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import { sampleCollection } from '../collections/collections.ts';
-import { type Events, eventId, eventTypes, recordEvent } from '../events/events.ts';
+import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
 import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -273,14 +273,18 @@ export function showReplay({ actors }: DeliveryAdminDeps): Endpoint<OperatorPrin
   });
 }
 
-/** A sample event to this one endpoint, signed and retried like any other; no payment stands behind it. */
+/** A test event to this one endpoint, signed and retried like any other, of a type that tells of no payment. */
 export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
   return forOperators({
-    operation: operation('testEndpoint', 'Send a test event to an endpoint', 202, undefined, [
-      'action_not_allowed',
-    ]),
+    operation: operation(
+      'testEndpoint',
+      'Send a test event to an endpoint',
+      202,
+      'An event `endpoint.test`; `type` says which one the sample in it shows.',
+      ['action_not_allowed'],
+    ),
     params: idParam('we'),
-    body: bodyOf('TestEvent', {
+    body: bodyOf('EndpointTest', {
       type: Type.Optional(Type.Enum([...eventTypes])),
       reason: Reason,
     }),
@@ -289,8 +293,12 @@ export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): En
       const at = clock.now();
       const by = principal.name;
       const { _id: endpointId, merchantId, mode } = endpoint;
-      const type = (body.type ?? 'collection.succeeded') as (typeof eventTypes)[number];
-      const data = sampleCollection(type, newId('col', at), mode, at);
+      const type = testEventType;
+      const shown = (body.type ?? 'collection.succeeded') as (typeof eventTypes)[number];
+      const data = {
+        ...{ id: endpointId, object: 'endpoint', message: 'A test event. No payment stands behind it.' },
+        sample: { type: shown, data: sampleCollection(shown, newId('col', at), at) },
+      };
       const id = eventId(requestId, 1, at);
       const writes = [
         recordEvent({ id, type, collectionId: `sample.${endpointId}`, merchantId, mode, atMs: at, data }),

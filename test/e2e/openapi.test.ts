@@ -139,6 +139,7 @@ describe('GET /v1/openapi.json', () => {
       'collection.succeeded',
       'collection.failed',
       'collection.expired',
+      'endpoint.test',
     ]);
   });
 });

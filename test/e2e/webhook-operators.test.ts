@@ -93,7 +93,7 @@ describe('webhooks in operators’ hands', () => {
     expect(sent.status, sent.text).to.equal(202);
     const hook = await next(1);
     expect(verifies(hook, endpoint.secret)).to.equal(true);
-    expect(hook.event.data.failure_code).to.equal('insufficient_funds');
+    expect(hook.event.data.sample.data.failure_code).to.equal('insufficient_funds');
     expect((await merchant.get(`/v1/events/${hook.event.id}`)).json).to.deep.equal({
       object: 'event',
       ...hook.event,
@@ -102,6 +102,24 @@ describe('webhooks in operators’ hands', () => {
     expect((await merchant.get('/v1/balance')).json.pending).to.equal(0);
     const { breaches } = await auditAll(test.service.wired.db, clock.now());
     expect(breaches).to.deep.equal([]);
+  });
+
+  it('a test event on a live endpoint tells of no payment, however it is read', async () => {
+    const { json, status } = await post(`/admin/merchants/${merchant.id}/endpoints`, {
+      ...{ mode: 'live', url: 'https://127.0.0.1:8443/hook', reason },
+    });
+    expect(status).to.equal(201);
+    expect((await testEvent(json.id)).status).to.equal(202);
+    const { db } = test.service.wired;
+    const event = await db.collection('events').findOne({ merchantId: merchant.id, mode: 'live' });
+    const { token } = { token: (await test.issueKey(merchant.id, 'live')).secret };
+    const read = (await test.call('GET', `/v1/events/${event!._id}`, { token })).json;
+    for (const told of [JSON.parse(event!.body), read]) {
+      expect(told).to.include({ type: 'endpoint.test', mode: 'live' });
+      expect(told.data).to.have.all.keys('id', 'object', 'message', 'sample');
+      expect(told.data).to.include({ id: json.id, object: 'endpoint' });
+      expect(told.data.sample.data, 'the sample is of no live payment').to.include({ mode: 'test' });
+    }
   });
 
   it('a delivery shows its attempts, the exact bytes and the time of the next attempt', async () => {

@@ -77,11 +77,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the webhooks of the three events, with their signature', () => {
+  it('has the webhooks of the three events and of a test, with their signature', () => {
     expect(Object.keys(document.webhooks)).to.deep.equal([
       'collection.succeeded',
       'collection.failed',
       'collection.expired',
+      'endpoint.test',
     ]);
     for (const item of Object.values(document.webhooks)) {
       const { parameters } = item.post as { parameters: { name: string; required: boolean }[] };
