@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { readMachine } from '../config.ts';
+import { startGuard } from './guard.ts';
 import type { Search } from './ladder.ts';
 import { lockDataDir, lockState } from './lock.ts';
 import { mongodPlan, mongodUri } from './mongod.ts';
@@ -15,13 +16,16 @@ export interface Embedded {
   redisUrl?: string;
   /** The servers as they run now; a pid changes when a server died and was started again. */
   readonly children: { name: string; pid: number }[];
+  /** The process that ends the servers should this one be gone without having done so. */
+  readonly guardPid: number | undefined;
   /** Stops the servers cleanly and gives DATA_DIR free. Call it after everything that uses them. */
   stop(): Promise<void>;
 }
 
 /**
  * Runs real servers for this process where none are configured (CONTRACT 20.6). Their
- * data lies in `dataDir`, which no other service can then use; servers that a killed run left behind are adopted.
+ * data lies in `dataDir`, which no other service can then use; servers that a killed run left behind are adopted. They
+ * end `guardGraceMs` (2 seconds) after this process, however it ends, unless another one has taken them over by then.
  *
  * @throws Error in words for the operator: DATA_DIR is in use, no server can be found, a server does not start
  */
@@ -30,9 +34,11 @@ export async function startEmbedded(options: {
   needMongo: boolean;
   needRedis: boolean;
   say: (line: string) => void;
+  guardGraceMs?: number;
 }): Promise<Embedded> {
   const dataDir = resolve(options.dataDir);
   const unlock = await lockDataDir(dataDir);
+  const guard = await startGuard(dataDir, options.guardGraceMs);
   const search: Omit<Search, 'lastProgram'> = {
     machine: readMachine(),
     spareCacheDir: join(dataDir, 'programs'),
@@ -47,6 +53,7 @@ export async function startEmbedded(options: {
   const servers = [mongod, redis].filter((server) => server !== undefined);
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()));
+    guard.stop();
     await unlock();
   };
   const faults = started.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
@@ -60,6 +67,7 @@ export async function startEmbedded(options: {
     get children() {
       return servers.map(({ name, pid }: RunningServer) => ({ name, pid }));
     },
+    guardPid: guard.pid,
     stop,
   };
 }

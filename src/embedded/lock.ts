@@ -18,7 +18,7 @@ interface Holder {
  */
 export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const file = join(dataDir, 'service.lock');
+  const file = lockFile(dataDir);
   const own = `${file}.${randomUUID()}`;
   await writeFile(own, JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) } satisfies Holder));
   try {
@@ -38,9 +38,14 @@ export async function lockDataDir(dataDir: string): Promise<() => Promise<void>>
   return () => rm(file, { force: true });
 }
 
+/** Names the process that holds `dataDir`. */
+export function lockFile(dataDir: string): string {
+  return join(dataDir, 'service.lock');
+}
+
 /** `stale`: the process that held the lock of `dataDir` is gone and gave nothing back. */
 export async function lockState(dataDir: string): Promise<'free' | 'held' | 'stale'> {
-  const found = await readLock(join(dataDir, 'service.lock'));
+  const found = await readLock(lockFile(dataDir));
   if (!found) return 'free';
   return isHeld(found) ? 'held' : 'stale';
 }

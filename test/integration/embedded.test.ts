@@ -17,6 +17,7 @@ import {
   stopLeftovers,
 } from '../../src/embedded/embedded.ts';
 import { isAlive } from '../../src/embedded/processes.ts';
+import { until } from '../support/service.ts';
 
 const said: string[] = [];
 const say = (line: string) => said.push(line);
@@ -100,6 +101,32 @@ describe('embedded servers', function () {
     await expectKept(next);
     await next.stop();
     expect(pids.filter(isAlive)).deep.equal([]);
+  });
+
+  it('end soon after their service, however that ended, when nobody goes on with them', async () => {
+    for (const end of ['SIGKILL', 'SIGTERM', 'SIGINT'] as const) {
+      const owner = startOwner(dataDir, 200);
+      const pids = await pidsOf(owner);
+      expect(pids.length).to.equal(2);
+      owner.kill(end);
+      await once(owner);
+      expect(await until(async () => !pids.some(isAlive)), end).to.equal(true);
+    }
+    await expectKept(await start());
+  });
+
+  it('stay with whoever took them over in time', async () => {
+    const owner = startOwner(dataDir, 1_000);
+    const guard = (await toldBy(owner))[2]!;
+    owner.kill('SIGKILL');
+    await once(owner);
+    const next = await start();
+    expect(await until(async () => !isAlive(guard))).to.equal(true);
+    expect(next.children.every(({ pid }) => isAlive(pid))).to.equal(true);
+    await expectKept(next);
+    const { guardPid } = next;
+    await next.stop();
+    expect(await until(async () => !isAlive(guardPid!))).to.equal(true);
   });
 
   it('that no longer answer after a kill -9 are replaced', async () => {
@@ -232,18 +259,24 @@ async function withRedis(url: string, use: (redis: Redis) => Promise<unknown>): 
 }
 
 /** A service in a process of its own: starts both servers, tells their pids, then waits. */
-function startOwner(dataDir: string): ChildProcess {
+function startOwner(dataDir: string, guardGraceMs = 60_000): ChildProcess {
   const door = pathToFileURL('src/embedded/embedded.ts').href;
-  const options = JSON.stringify({ dataDir, needMongo: true, needRedis: true });
+  const options = JSON.stringify({ dataDir, needMongo: true, needRedis: true, guardGraceMs });
   const code = `import { startEmbedded } from '${door}';
-    const { children } = await startEmbedded({ ...${options}, say: () => {} });
-    process.stdout.write(children.map((child) => child.pid).join() + '\\n');
+    const { children, guardPid } = await startEmbedded({ ...${options}, say: () => {} });
+    process.stdout.write([...children.map((child) => child.pid), guardPid].join() + '\\n');
     setInterval(() => {}, 1_000);`;
   const words = ['--import=tsx', '--input-type=module', '-e', code];
   return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
+/** The servers of an owner. */
 async function pidsOf(owner: ChildProcess): Promise<number[]> {
+  return (await toldBy(owner)).slice(0, 2);
+}
+
+/** The two servers and their guard. */
+async function toldBy(owner: ChildProcess): Promise<number[]> {
   for await (const line of owner.stdout!) return String(line).trim().split(',').map(Number);
   throw new Error('the service ended before it began');
 }
