@@ -3,6 +3,7 @@ import type Koa from 'koa';
 import type { Middleware } from 'koa';
 import { queueNames } from './actors/actors.ts';
 import type { Clock } from './clock.ts';
+import { isSandbox } from './collections/collections.ts';
 import {
   CollectionObject,
   type CollectionsApi,
@@ -133,7 +134,8 @@ export interface AppDeps {
   config: Pick<
     Config,
     'amountMinTzs' | 'amountMaxTzs' | 'rateLimitPerSecond' | 'rateLimitBurst' | 'publicBaseUrl'
-  >;
+  > &
+    Partial<Pick<Config, 'mpesa'>>;
   authenticate: Authenticate<Principal>;
   idempotency: IdempotencyStore;
   rateLimiter: RateLimiter;
@@ -173,7 +175,7 @@ export function merchantRoutes({ config, collections, readBalance, readEvent, mo
   const { settlements, collections: readCollections } = money;
   const settled = listSettled(settlements, readCollections, CollectionObject);
   const routes: Route[] = [
-    route('POST', '/v1/collections', 'merchant', createCollection(collections, bounds)),
+    route('POST', '/v1/collections', 'merchant', createCollection(collections, bounds, isSandbox(config))),
     route('GET', '/v1/collections', 'merchant', listCollections(collections)),
     route('GET', '/v1/collections/:id', 'merchant', showCollection(collections)),
     route('GET', '/v1/whoami', 'merchant', whoami()),

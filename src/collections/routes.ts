@@ -91,7 +91,11 @@ const createExamples = {
 };
 
 /** POST /v1/collections (CONTRACT 8.1). `bounds`: the installation's, where the merchant has none. */
-export function createCollection(collections: CollectionsApi, bounds: AmountBounds): Endpoint<Principal> {
+export function createCollection(
+  collections: CollectionsApi,
+  bounds: AmountBounds,
+  isSandbox = false,
+): Endpoint<Principal> {
   return forMerchants({
     operation: {
       id: 'createCollection',
@@ -125,6 +129,7 @@ export function createCollection(collections: CollectionsApi, bounds: AmountBoun
           maxTzs: merchant.limits.amountMaxTzs ?? bounds.maxTzs,
         },
         mode,
+        isSandbox,
       ),
     handler: async ({ principal, body, requestId, recordWrite }) => {
       try {

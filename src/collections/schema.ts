@@ -140,7 +140,8 @@ export type CollectionObject = Static<typeof CollectionObject>;
 
 /**
  * The body of POST /v1/collections. What a schema cannot say, or cannot say in good words, is in
- * `createFaults`; the bounds of `amount` are the merchant's and so are only there.
+ * `createFaults`; the bounds of `amount` are the merchant's and so are only there, and which phones are taken depends on
+ * the network (its sandbox has numbers of its own).
  */
 export const CreateCollection = Type.Object(
   {
@@ -152,7 +153,6 @@ export const CreateCollection = Type.Object(
     }),
     phone: Type.String({
       maxLength: 25,
-      pattern: createPatterns.phone,
       description:
         'A Tanzanian mobile number: 255XXXXXXXXX, +255XXXXXXXXX or 0XXXXXXXXX; spaces and dashes are fine.',
     }),
@@ -175,12 +175,13 @@ export const CreateCollection = Type.Object(
 );
 export type CreateCollection = Static<typeof CreateCollection>;
 
-/** The same for the document, with the bounds that hold for merchants who have none of their own. */
+/** The same for the document, with the bounds that hold for merchants who have none of their own, and real phones. */
 export function documentedCreateCollection({ minTzs, maxTzs }: AmountBounds): TObject {
-  const { amount, ...others } = CreateCollection.properties;
+  const { amount, phone, ...others } = CreateCollection.properties;
   const bounded = Type.Integer({ ...amount, minimum: minTzs, maximum: maxTzs });
+  const spelt = Type.String({ ...phone, pattern: createPatterns.phone });
   return Type.Object(
-    { amount: bounded, ...others },
+    { amount: bounded, phone: spelt, ...others },
     { title: 'CreateCollection', additionalProperties: false },
   );
 }
@@ -219,12 +220,14 @@ export interface CreateFault {
 
 /**
  * Faults in a create body, one per field at most (one per key in metadata). Fields that are missing are left to
- * the schema. `mode` matters because test numbers are refused with a live key.
+ * the schema. `mode` matters because test numbers are refused with a live key, and those of the network's sandbox are
+ * good for nothing but the sandbox (`isSandbox`).
  */
 export function createFaults(
   body: Readonly<Record<string, unknown>>,
   bounds: AmountBounds,
   mode: 'live' | 'test',
+  isSandbox = false,
 ): CreateFault[] {
   const faults: CreateFault[] = [];
   const fault = (param: string, code: CreateFault['code'], message: string | undefined) => {
@@ -232,7 +235,7 @@ export function createFaults(
   };
   const amount = body.amount === undefined ? undefined : amountFault(body.amount, bounds);
   if (amount) faults.push({ param: 'amount', ...amount });
-  if (body.phone !== undefined) fault('phone', 'phone_invalid', phoneFault(body.phone, mode));
+  if (body.phone !== undefined) fault('phone', 'phone_invalid', phoneFault(body.phone, mode, isSandbox));
   if (body.reference !== undefined) fault('reference', 'parameter_invalid', referenceFault(body.reference));
   if (body.description !== undefined) {
     fault('description', 'parameter_invalid', descriptionFault(body.description));
@@ -270,9 +273,9 @@ function tooSmall(minTzs: number): string {
   return `amount must be at least ${minTzs} TZS (whole shillings).`;
 }
 
-function phoneFault(phone: unknown, mode: 'live' | 'test'): string | undefined {
+function phoneFault(phone: unknown, mode: 'live' | 'test', isSandbox: boolean): string | undefined {
   if (typeof phone !== 'string') return 'phone must be a string, such as "255712345678".';
-  const parsed = parsePhone(phone);
+  const parsed = parsePhone(phone, mode === 'live' && isSandbox);
   if ('fault' in parsed) return parsed.fault;
   if (mode === 'live' && isTestPhone(parsed.msisdn)) {
     return 'phone is a test number, which works with a test key only.';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isTestPhone, parsePhone, testPhones } from '../../src/collections/phone.ts';
+import { isSandbox, isTestPhone, parsePhone, testPhones } from '../../src/collections/phone.ts';
+import type { MpesaConfig } from '../../src/config.ts';
 
 describe('phone', () => {
   it('is read in its three spellings, with spaces and dashes', () => {
@@ -21,6 +22,19 @@ describe('phone', () => {
     for (let prefix = 60; prefix < 80; prefix++) {
       expect(parsePhone(`0${prefix}1234567`)).to.deep.equal({ msisdn: `255${prefix}1234567` });
     }
+  });
+
+  it('belongs to the sandbox by the network’s address', () => {
+    const at = (baseUrl: string) => isSandbox({ mpesa: { baseUrl } as MpesaConfig });
+    expect(at('https://openapi.m-pesa.com:443/sandbox')).to.equal(true);
+    expect([at('https://openapi.m-pesa.com/openapi'), isSandbox({})]).to.deep.equal([false, false]);
+  });
+
+  it('of the network’s sandbox is one where the network is the sandbox, and nowhere else', () => {
+    expect(parsePhone('000000000001', true)).to.deep.equal({ msisdn: '000000000001' });
+    expect(parsePhone('000000000001')).to.have.property('fault');
+    expect(parsePhone('000000000000', true)).to.have.property('fault');
+    expect(parsePhone('0712345678', true)).to.deep.equal({ msisdn: '255712345678' });
   });
 
   const refused: [string, RegExp][] = [
