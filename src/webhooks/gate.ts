@@ -122,9 +122,13 @@ export function checkDnsServers(servers: readonly string[]): void {
   if (servers.length > 0) new Resolver().setServers(servers);
 }
 
+/** Ranges by their text: they are few, come from the configuration, and are asked for at every attempt. */
+const ranges = new Map<string, ReturnType<typeof parseCidr>>();
+
 function isInRange(ip: string, cidr: string): boolean {
   if (!isIP(ip) || ip.includes('%')) return false;
-  const [base, bits] = parseCidr(cidr);
+  const [base, bits] = ranges.get(cidr) ?? parseCidr(cidr);
+  if (!ranges.has(cidr)) ranges.set(cidr, [base, bits]);
   const address = ipaddr.parse(ip);
   return address.kind() === base.kind() && address.match(base, bits);
 }

@@ -10,7 +10,16 @@ import { type Clock, stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
 import { Dialer, type DialRequest } from './dial.ts';
 import { type FailureReason, type Fault, faultCodes, faultOf, type Phase } from './faults.ts';
-import { checkUrl, hasAddress, hostOf, type Mode, portOf, type ResolveOptions } from './gate.ts';
+import {
+  checkUrl,
+  hasAddress,
+  hostOf,
+  type Mode,
+  portOf,
+  type ResolveOptions,
+  type UrlCheck,
+} from './gate.ts';
+import { seatsMax } from './seats.ts';
 
 export interface PosterOptions {
   clock: Clock;
@@ -74,6 +83,8 @@ const interimAnswersMax = 32;
 /** Read on this far behind the excerpt, so that the socket can be used again; what is longer costs the socket. */
 const bodyReadMaxBytes = 64 * 1024;
 const bodyReadMaxMs = limits.secondMs;
+/** URLs whose check is remembered. */
+const urlsMax = 5_000;
 const canaryAgeMaxMs = 5 * limits.secondMs;
 
 export class WebhookPoster {
@@ -83,6 +94,7 @@ export class WebhookPoster {
   readonly #dnsCanary: string | undefined;
   readonly #resolving: ResolveOptions;
   readonly #dialer: Dialer;
+  readonly #urls = new Map<string, UrlCheck>();
   readonly #underWay = new Set<Promise<unknown>>();
   #canary: { isUp: Promise<boolean>; ageMs: () => number } | undefined;
   #isClosed = false;
@@ -103,7 +115,7 @@ export class WebhookPoster {
       ...this.#resolving,
       connectAttemptMs: Math.max(10, Math.round(Math.min(1.5 * limits.secondMs, this.#timeoutMs / 6))),
       idleMs: options.idleMs ?? 30 * limits.secondMs,
-      idleMaxPerEndpoint: options.idleMaxPerEndpoint ?? 10,
+      idleMaxPerEndpoint: options.idleMaxPerEndpoint ?? seatsMax,
       idleMax: options.idleMax ?? 512,
       socketMaxAgeMs: options.socketMaxAgeMs ?? 5 * limits.minuteMs,
       ca: options.ca,
@@ -142,7 +154,7 @@ export class WebhookPoster {
   async #attempt(input: PostInput): Promise<AttemptResult> {
     const startedAt = this.#clock.now();
     const elapsedMs = stopwatch();
-    const checked = checkUrl(input.url, { mode: input.mode, allowCidrs: this.#allowCidrs });
+    const checked = this.#checked(input);
     if (!checked.ok) {
       const fault = { ...faultOf({ code: 'blocked_address' }, 'gate'), detail: checked.reason };
       const times = { startedAt, endedAt: this.#clock.now(), durationMs: elapsedMs() };
@@ -168,6 +180,17 @@ export class WebhookPoster {
     }
     const excerpt = await outcome.excerpt;
     return { ...verdictOf(outcome.status), ...rest, ...(excerpt === '' ? {} : { excerpt }) };
+  }
+
+  /** The same few URLs come again and again. What is judged here is their text alone: addresses are at each dial. */
+  #checked({ url, mode }: PostInput): UrlCheck {
+    const key = `${mode} ${url}`;
+    const known = this.#urls.get(key);
+    if (known) return known;
+    const checked = checkUrl(url, { mode, allowCidrs: this.#allowCidrs });
+    if (this.#urls.size >= urlsMax) this.#urls.clear();
+    this.#urls.set(key, checked);
+    return checked;
   }
 
   #request(url: URL, input: PostInput): http.ClientRequest {

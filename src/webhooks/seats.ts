@@ -27,6 +27,8 @@ const shares = new Map(lanes.map(({ name, concurrency }) => [name, concurrency /
 
 /** Seats of an endpoint that is well: of a quick one, of others, of a slow one. */
 const seatsWhenQuick = 40;
+/** Attempts that can be under way to one endpoint: so many sockets are worth keeping for it. */
+export const seatsMax = seatsWhenQuick;
 const seatsAtFirst = 20;
 const seatsWhenSlow = 10;
 const seatsWhenFailing = 1;

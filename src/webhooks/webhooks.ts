@@ -23,9 +23,13 @@ interface WebhooksOptions {
   config: Config;
 }
 
+/** Secrets that are kept open. */
+const secretsMax = 5_000;
+
 export class Webhooks {
   readonly #options: WebhooksOptions;
   readonly #key: Buffer;
+  readonly #secrets = new Map<string, string>();
   readonly #byMerchant: BatchReader<EndpointDoc[]>;
 
   constructor(options: WebhooksOptions) {
@@ -100,7 +104,18 @@ export class Webhooks {
     const now = this.#options.clock.now();
     return endpoint.data.secrets
       .filter(({ expiresAt }) => !expiresAt || expiresAt.getTime() > now)
-      .map(({ sealed }) => openSecret(sealed, this.#key, endpoint._id));
+      .map(({ sealed }) => this.#opened(sealed, endpoint._id));
+  }
+
+  /** A sealed secret never changes, and each attempt needs it. In memory it lies as open as the key that seals it. */
+  #opened(sealed: string, endpointId: string): string {
+    const id = `${endpointId} ${sealed}`;
+    const known = this.#secrets.get(id);
+    if (known !== undefined) return known;
+    const opened = openSecret(sealed, this.#key, endpointId);
+    if (this.#secrets.size >= secretsMax) this.#secrets.clear();
+    this.#secrets.set(id, opened);
+    return opened;
   }
 
   /** One new delivery for each endpoint of the merchant and mode that wants this type of event. */
