@@ -30,6 +30,12 @@ export const limits = {
   amountMaxTzs: 5_000_000,
 
   requestTimeoutMs: 15 * secondMs,
+  /** A line on which MongoDB is silent for so long is given up: a request can wait for two of them. */
+  mongoSilenceMs: 6 * secondMs,
+  /** The same for work on all that is stored, which may rightly take minutes. */
+  mongoPatientSilenceMs: 10 * minuteMs,
+  /** A commit or a command that waits for so long makes the process unready. */
+  mongoWaitMs: 3 * secondMs,
   headersTimeoutMs: 10 * secondMs,
 
   webhookTimeoutMs: 10 * secondMs,

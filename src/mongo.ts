@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ClientSession,
   type Db,
@@ -5,9 +6,13 @@ import {
   type Filter,
   Long,
   MongoClient,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
   type UpdateFilter,
 } from 'mongodb';
-import { type SystemClock, steadyMs } from './clock.ts';
+import { type SystemClock, steadyMs, stopwatch } from './clock.ts';
+import { limits } from './limits.ts';
 
 /**
  * MongoDB is the truth. Everything is written with majority and journal, set on the client *and* on each
@@ -57,29 +62,108 @@ export function int64(value: number): Long {
   return Long.fromNumber(value);
 }
 
-/** Connects with the write and read concerns the whole service relies on. */
-export async function connectMongo(uri: string): Promise<MongoClient> {
+/** How patient a client is with a line on which MongoDB says nothing. */
+export interface LineOptions {
+  /** A line on which an answer is so long in coming is given up. */
+  silenceMs?: number;
+  maxPoolSize?: number;
+}
+
+/**
+ * Connects with the write and read concerns the whole service relies on. A line that takes bytes and answers nothing
+ * (a firewall that forgot it) looks alive to both ends: only the wait for an answer tells, so every command has one.
+ * The driver (7.9) then asks once more on another line what may be asked twice, a commit too. Its `timeoutMS` has no
+ * effect in that version, and its `maxTimeMS` would be told to the very server that is not heard.
+ */
+export async function connectMongo(uri: string, options: LineOptions = {}): Promise<MongoClient> {
   const client = new MongoClient(uri, {
     writeConcern: durable,
     readConcern: { level: 'majority' },
     retryWrites: true,
     serverSelectionTimeoutMS: 5_000,
     connectTimeoutMS: 5_000,
+    socketTimeoutMS: options.silenceMs ?? limits.mongoSilenceMs,
+    // Lines that nobody used for so long are the ones that firewalls forget, and they would be found out one by one.
+    maxIdleTimeMS: limits.minuteMs,
     ignoreUndefined: true,
-    maxPoolSize: 20,
+    maxPoolSize: options.maxPoolSize ?? 20,
   });
   await client.connect();
   return client;
 }
 
-const lineCodes: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ETIMEDOUT', 'ERR_STREAM_DESTROYED']);
+/** For work on everything that is stored (indexes, the audit): nothing that a request waits for may use it. */
+export function connectPatiently(uri: string): Promise<MongoClient> {
+  return connectMongo(uri, { silenceMs: limits.mongoPatientSilenceMs, maxPoolSize: 4 });
+}
+
+/** Closes a client. The driver takes leave of the server first, which may not hear it: nobody waits long for that. */
+export async function closeMongo(client: MongoClient): Promise<void> {
+  await Promise.race([client.close(), sleep(2 * limits.secondMs, undefined, { ref: false })]);
+}
+
+/** How long the oldest command of a client has been without an answer, whoever asked and whatever for. */
+export class LineWatch {
+  readonly #elapsed = stopwatch();
+  /** Since when each line is in use, the longest first. */
+  readonly #inUse = new Map<string, number>();
+
+  constructor(client: MongoClient) {
+    const nameOf = (line: { address: string; connectionId: unknown }) =>
+      `${line.address} ${line.connectionId}`;
+    client.on('connectionCheckedOut', (line) => this.#inUse.set(nameOf(line), this.#elapsed()));
+    client.on('connectionCheckedIn', (line) => this.#inUse.delete(nameOf(line)));
+    client.on('connectionClosed', (line) => this.#inUse.delete(nameOf(line)));
+  }
+
+  /** In milliseconds; 0 where nothing is asked. */
+  oldestMs(): number {
+    for (const since of this.#inUse.values()) return this.#elapsed() - since;
+    return 0;
+  }
+}
+
+const brokenLineCodes: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'ERR_STREAM_DESTROYED',
+]);
 
 /**
- * A line that broke under a command that was just being written. The driver (7.9) lets Node's error out as it is,
- * without a class and a label of its own; a bulk write keeps its code.
+ * The line broke or fell silent under a command: whether it was carried out is not known. The driver (7.9) lets
+ * Node's own error out as it is when a line breaks while a command is being written.
  */
-export function isBrokenLine(error: unknown): boolean {
-  return lineCodes.has((error as { code?: unknown } | undefined)?.code);
+export function isLineFault(error: unknown): boolean {
+  return (
+    error instanceof MongoNetworkError || brokenLineCodes.has((error as { code?: unknown } | undefined)?.code)
+  );
+}
+
+/** Names of the driver's classes: importing each would tie us to what it exports this year. */
+const outageName =
+  /^Mongo(ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed|ExpiredSession|OperationTimeout|WriteConcern)Error$/;
+
+/**
+ * Server codes that pass: interrupted and shutting down, elections, time limits, write concern not reached,
+ * disk full, transaction not committed in time.
+ */
+const outageCodes: ReadonlySet<unknown> = new Set([
+  6, 7, 24, 50, 64, 89, 91, 112, 133, 134, 189, 202, 251, 262, 317, 358, 9001, 10107, 11600, 11601, 11602,
+  13435, 13436, 14031,
+]);
+
+const outageLabels = ['TransientTransactionError', 'RetryableWriteError', 'UnknownTransactionCommitResult'];
+
+/**
+ * MongoDB cannot be reached, does not take writes or did not tell how one ended: not the asker's fault, and it will
+ * pass. The one judge of that for requests, commits and workers.
+ */
+export function isOutage(error: unknown): boolean {
+  if (isLineFault(error)) return true;
+  if (!(error instanceof MongoError)) return false;
+  if (outageName.test(error.name) || outageLabels.some((label) => error.hasErrorLabel(label))) return true;
+  return error instanceof MongoServerError && outageCodes.has(Number(error.code));
 }
 
 /** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */

@@ -11,7 +11,15 @@ import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
-import { connectMongo, measureClockOffset, prepareDatabase, retireIndexes } from './mongo.ts';
+import {
+  closeMongo,
+  connectMongo,
+  connectPatiently,
+  LineWatch,
+  measureClockOffset,
+  prepareDatabase,
+  retireIndexes,
+} from './mongo.ts';
 import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
 import { Queues } from './queue.ts';
 import { strandedRelease } from './webhooks/effects.ts';
@@ -47,14 +55,18 @@ export async function startService({
   };
   try {
     const client = await connectMongo(config.mongodbUri);
-    stops.push(() => client.close());
+    stops.push(() => closeMongo(client));
+    const lines = new LineWatch(client);
+    const patient = await connectPatiently(config.mongodbUri);
+    stops.push(() => closeMongo(patient));
     const db = client.db(databaseOf(config));
+    const patientDb = patient.db(db.databaseName);
     if (clock instanceof SystemClock) await keepClock(db, clock, log, stops);
-    await prepareDatabase(db, collectionSpecs);
+    await prepareDatabase(patientDb, collectionSpecs);
     const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
     stops.push(() => queues.close());
     await queues.connected(2 * limits.secondMs);
-    const wired = wire({ db, clock, log, config, queues });
+    const wired = wire({ db, patientDb, clock, log, config, queues });
     wired.feed.start();
     stops.push(async () => wired.feed.close());
     stops.push(() => wired.poster.close());
@@ -63,7 +75,7 @@ export async function startService({
     await wired.prepareRails();
     await keepLeases(wired, stops);
     const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
-    const state = { isStopping: false };
+    const state = { isStopping: false, lines };
     const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
     stops.push(async () => {
       state.isStopping = true;
@@ -168,13 +180,15 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
 async function startListeners(
   wired: Wired,
   sweeper: Sweeper | undefined,
-  state: { isStopping: boolean },
+  state: { isStopping: boolean; lines: LineWatch },
   stops: (() => Promise<unknown>)[],
 ): Promise<{ baseUrl: string | undefined; adminUrl: string }> {
   const { config, clock, log, merchants, collections, events, db, queues } = wired;
   const health = {
     isStopping: () => state.isStopping,
     mongo: () => db.command({ ping: 1 }),
+    oldestCommitMs: () => wired.committer.oldestMs(),
+    oldestCommandMs: () => state.lines.oldestMs(),
     redis: () => queues.ready,
     sweeper,
     clock,

@@ -171,13 +171,15 @@ export interface Wired {
 
 interface WiringOptions {
   db: Db;
+  /** The same, for what may rightly take long and nobody waits for. */
+  patientDb: Db;
   clock: Clock;
   log: Log;
   config: Config;
   queues: Queues;
 }
 
-export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
+export function wire({ db, patientDb, clock, log, config, queues }: WiringOptions): Wired {
   const watch = observeWork(new Metrics(), clock, log);
   const committer = new Committer({ client: db.client, db, log, observe: watch.committed });
   const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
@@ -242,7 +244,7 @@ export function wire({ db, clock, log, config, queues }: WiringOptions): Wired {
     leaseSlot: slot.lease,
     operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db),
-    auditWatch: new AuditWatch({ db, clock, log, commit: (writes) => actors.commit(writes) }),
+    auditWatch: new AuditWatch({ db: patientDb, clock, log, commit: (writes) => actors.commit(writes) }),
   };
 }
 
@@ -273,7 +275,7 @@ function corridorOf(
 
 /** The rail of each mode; the live one behind its breakers, where one is configured. */
 function railsOf(
-  { db, clock, log, config }: Omit<WiringOptions, 'queues'>,
+  { db, clock, log, config }: Omit<WiringOptions, 'queues' | 'patientDb'>,
   late: { actors: Actors; doorbell: Doorbell },
 ): { rails: Rails; prepareRails(): Promise<void>; closeRails(): void } {
   const test = new TestRail({

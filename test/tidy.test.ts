@@ -272,6 +272,25 @@ describe('the house', () => {
     none([...mentions(ofSrc, 'Date.now', except, reason), ...faults]);
   });
 
+  it('reaches the stores by clients that wait for no answer for ever', () => {
+    const clients: Readonly<Record<string, { files: readonly string[]; instead: string }>> = {
+      MongoClient: { files: ['src/mongo.ts', 'src/embedded/mongod.ts'], instead: 'call connectMongo' },
+      Redis: { files: ['src/queue.ts'], instead: 'use the one of src/queue.ts' },
+    };
+    const made = ofSrc.flatMap(({ path, tree }) =>
+      nodesOf(tree)
+        .filter(ts.isNewExpression)
+        .flatMap((node) => {
+          const client = clients[node.expression.getText(tree)];
+          const isAllowed = !client || client.files.includes(path);
+          return isAllowed ? [] : [`${at(path, tree, node)}: sets no limit of its own; ${client.instead}`];
+        }),
+    );
+    const patient = ['src/mongo.ts', 'src/service.ts'];
+    const reason = 'only indexes and the audit may take as long as they like';
+    none([...made, ...mentions(ofSrc, 'connectPatiently', patient, reason)]);
+  });
+
   it('never writes to the console', () => {
     const faults = sources.flatMap(({ path, tree }) =>
       nodesOf(tree)

@@ -24,7 +24,7 @@ import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.
 import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
 import { ActorStore, type Release } from './store.ts';
 
-export { type CommittedBatch, Committer, CommitUnknown, isOutage } from './commit.ts';
+export { type CommittedBatch, Committer, CommitUnknown } from './commit.ts';
 export * from './document.ts';
 export { Handover, queueNames } from './handover.ts';
 export { Lanes } from './lanes.ts';

@@ -1,21 +1,27 @@
-import { type ClientSession, type Db, type MongoClient, MongoError, MongoNetworkError } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClientSession, type Db, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { stopwatch } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
-import { type Doc, durable, isBrokenLine, type Write } from '../mongo.ts';
-import { type Plan, planOf } from './bulk.ts';
+import { type Doc, durable, isLineFault, isOutage, type Write } from '../mongo.ts';
+import { type Command, commandsOf, isIncrement } from './commands.ts';
 
 /**
- * Group commit. Steps that become ready while the last batch is on its way are written together, as one
- * MongoDB transaction of bulk writes, so the cost of a step falls as load rises. Callers only see
- * `await commit(writes)`: theirs was written whole, or it was not and they learn by what.
+ * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB
+ * transaction, so the cost of a step falls as load rises. Callers only see `await commit(writes)`: theirs was written
+ * whole, or it was not and they learn by what.
  *
- * One batch at a time. Two at once were measured and gave nothing: they are smaller, and each costs its commands.
+ * Two batches may be on their way at once, but only one that adds to counters: two would meet in the same documents
+ * and abort each other.
  */
 export type CommitOutcome = { ok: true } | { ok: false; write: Write };
 
 interface Member {
   writes: Write[];
+  /** It adds to counters. */
+  adds: boolean;
+  /** On the committer's watch. */
+  sinceMs: number;
   settle(outcome: CommitOutcome): void;
   fail(error: unknown): void;
 }
@@ -37,7 +43,19 @@ export interface CommittedBatch {
   seconds: number;
 }
 
-/** A member's write was refused by the database's state; the whole transaction was rolled back. */
+/** How an attempt to write a batch ended. */
+type Ending =
+  | { is: 'written' }
+  /** By what the database holds; nothing was written. The write is named where MongoDB named it. */
+  | { is: 'refused'; write: Write | undefined }
+  /** It meets a transaction that somebody has open, and may have open for long: whoever began it may be dead. */
+  | { is: 'contended' }
+  /** MongoDB did not take it, or nobody knows: it is the same for all of them, and parting them would not help. */
+  | { is: 'lost'; error: unknown }
+  /** Something about one of them, such as bytes that cannot be encoded. */
+  | { is: 'faulty'; error: unknown };
+
+/** A write was refused by the database's state; the whole transaction is rolled back. */
 class Refused extends Error {
   readonly write: Write | undefined;
 
@@ -59,13 +77,11 @@ export class CommitUnknown extends MongoError {
   }
 }
 
-/** The batch meets a transaction that somebody has open, and may have open for long: whoever began it may be dead. */
-class Contended extends Error {}
-
 const duplicateKey = 11_000;
 const writeConflict = 112;
 /** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
 const conflictRounds = 5;
+const lanesMax = 2;
 
 export class Committer {
   readonly #client: MongoClient;
@@ -74,9 +90,12 @@ export class Committer {
   readonly #largestBatch: number;
   readonly #patienceMs: number;
   readonly #observe: CommitterOptions['observe'];
+  readonly #elapsed = stopwatch();
   #waiting: Member[] = [];
-  #running: Promise<void> | undefined;
-  readonly #aside = new Set<Promise<unknown>>();
+  /** Each takes one batch after the other until nothing waits that it may take. */
+  readonly #lanes = new Set<Promise<void>>();
+  readonly #onTheWay = new Set<readonly Member[]>();
+  readonly #aside = new Set<Promise<void>>();
   /** Batches and members so far, for the metrics. */
   readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0, asides: 0 };
 
@@ -95,70 +114,80 @@ export class Committer {
    *   `CommitUnknown` when the outcome could not be learnt: read again before repeating.
    */
   commit(writes: Write[]): Promise<CommitOutcome> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ writes, settle: resolve, fail: reject });
-      this.#running ??= this.#run();
+    return new Promise((settle, fail) => {
+      const adds = writes.some(isIncrement);
+      this.#waiting.push({ writes, adds, sinceMs: this.#elapsed(), settle, fail });
+      if (this.#lanes.size < lanesMax) this.#open();
     });
   }
 
   /** Resolves when everything handed in so far has been answered. */
   async drain(): Promise<void> {
-    while (this.#running || this.#aside.size > 0) await Promise.all([this.#running, ...this.#aside]);
+    while (this.#lanes.size + this.#aside.size > 0) await Promise.all([...this.#lanes, ...this.#aside]);
+  }
+
+  /**
+   * How long the oldest commit has been waiting, in line or on its way; 0 where there is none. Those beside the line
+   * do not count: they wait for one document, and nobody waits for them.
+   */
+  oldestMs(): number {
+    const first = [this.#waiting, ...this.#onTheWay].flatMap((some) => some[0]?.sinceMs ?? []);
+    return first.length > 0 ? this.#elapsed() - Math.min(...first) : 0;
+  }
+
+  #open(): void {
+    const lane = this.#run().finally(() => this.#lanes.delete(lane));
+    this.#lanes.add(lane);
   }
 
   async #run(): Promise<void> {
     // Whatever else became ready in this turn of the event loop joins the batch.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#largestBatch);
-      await this.#settle(batch);
-    }
-    this.#running = undefined;
-  }
-
-  /** Answers every member of the batch. Returns the fault if MongoDB did not answer at all. */
-  async #settle(batch: Member[], isAside = false): Promise<unknown> {
-    if (batch.length === 0) return undefined;
-    const elapsedMs = stopwatch();
-    try {
-      await this.#attempt(batch, isAside);
-      this.#observe?.({ members: batch, seconds: elapsedMs() / 1_000 });
-      this.counts.batches += 1;
-      this.counts.members += batch.length;
-      for (const member of batch) member.settle({ ok: true });
-      return undefined;
-    } catch (error) {
-      return this.#divide(batch, error);
+    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+      this.#onTheWay.add(batch);
+      await this.#settle(batch, false);
+      this.#onTheWay.delete(batch);
     }
   }
 
-  /** One member's bad luck or bad bytes must not be the others': the batch is parted until it stands alone. */
-  async #divide(batch: Member[], error: unknown): Promise<unknown> {
-    const alone = batch[0]!;
-    if (error instanceof Contended && batch.length === 1) {
-      this.#setAside(alone);
-      return undefined;
+  /** The oldest of those that wait, without counters while a batch with counters is on its way. */
+  #take(): Member[] {
+    const mayAdd = ![...this.#onTheWay].some((batch) => batch.some(({ adds }) => adds));
+    const batch: Member[] = [];
+    const left: Member[] = [];
+    for (const member of this.#waiting) {
+      const fits = batch.length < this.#largestBatch && (mayAdd || !member.adds);
+      (fits ? batch : left).push(member);
     }
-    if (error instanceof CommitUnknown || isOutage(error)) {
-      for (const member of batch) member.fail(error);
-      if (error instanceof CommitUnknown || typeof (error as MongoError).code === 'number') return undefined;
-      // Nobody is there: those who wait need not find out again, one patience after the other.
-      for (const member of this.#waiting.splice(0)) member.fail(error);
-      return error;
+    this.#waiting = left;
+    return batch;
+  }
+
+  /** Answers every member of a batch. One member's bad luck or bad bytes must not be the others': it is parted. */
+  async #settle(batch: readonly Member[], isAside: boolean): Promise<void> {
+    const parts = [batch];
+    for (let part = parts.shift(); part; part = parts.shift()) {
+      const ending = await this.#write(part, isAside);
+      const member = part[0]!;
+      if (ending.is === 'written') {
+        for (const each of part) each.settle({ ok: true });
+      } else if (ending.is === 'lost') {
+        const sharers = isNobodyThere(ending.error)
+          ? [...part, ...parts.splice(0).flat(), ...this.#waiting.splice(0)]
+          : part;
+        for (const each of sharers) each.fail(ending.error);
+      } else if (part.length > 1) {
+        this.counts.splits += 1;
+        parts.unshift(...(await this.#part(part, ending)));
+      } else if (ending.is === 'contended') {
+        this.#setAside(member);
+      } else if (ending.is === 'refused' && ending.write) {
+        this.counts.refusals += 1;
+        member.settle({ ok: false, write: ending.write });
+      } else {
+        member.fail(ending.is === 'faulty' ? ending.error : new Error('refused by no write'));
+      }
     }
-    if (batch.length > 1) {
-      this.counts.splits += 1;
-      const [first, second] = error instanceof Refused ? await this.#part(batch, error) : halves(batch);
-      const outage = await this.#settle(first);
-      if (!outage) return this.#settle(second);
-      for (const member of second) member.fail(outage);
-      return outage;
-    }
-    if (error instanceof Refused && error.write) {
-      this.counts.refusals += 1;
-      alone.settle({ ok: false, write: error.write });
-    } else alone.fail(error);
-    return undefined;
   }
 
   /** What a dead process has locked may stay so for seconds: who needs it waits beside the line, and nobody with him. */
@@ -169,110 +198,125 @@ export class Committer {
   }
 
   /**
-   * A refused batch in two: those that may go together, then those that must stand alone to learn by which write they
-   * are refused. Whoever lost a race is found by one look at the sequence numbers, which never go back, and is
-   * answered here: where processes compete, halving would take a transaction for every second loser.
+   * A batch in two: those that may go together, then those that must stand alone to learn by which write they are
+   * refused. Whoever has lost already is found by one look and answered here: where processes compete, or a merchant
+   * repeats what was answered, halving would take a transaction for every second one.
    */
-  async #part(batch: Member[], { write }: Refused): Promise<[Member[], Member[]]> {
-    const guilty = batch.find(({ writes }) => write && writes.includes(write));
-    if (guilty) return [batch.filter((member) => member !== guilty), [guilty]];
+  async #part(batch: readonly Member[], ending: Ending): Promise<Member[][]> {
+    if (ending.is !== 'refused') return halves(batch);
+    // Where MongoDB does not answer, the parts will find that out.
+    const found = await this.#look(batch).catch(() => new Map<string, number>());
     const rest: Member[] = [];
-    // Where MongoDB does not answer, the halves will find that out.
-    const found = await this.#sequences(batch).catch(() => new Map<string, number>());
     for (const member of batch) {
-      const lost = member.writes.find((each) => isBehind(each, found));
-      if (lost) {
+      const write = member.writes.find((each) => hasLost(each, found));
+      if (write) {
         this.counts.refusals += 1;
-        member.settle({ ok: false, write: lost });
+        member.settle({ ok: false, write });
       } else rest.push(member);
     }
-    return rest.length < batch.length ? [rest, []] : halves(batch);
+    if (rest.length < batch.length) return rest.length > 0 ? [rest] : [];
+    const { write } = ending;
+    const guilty = write && batch.find(({ writes }) => writes.includes(write));
+    return guilty ? [batch.filter((member) => member !== guilty), [guilty]] : halves(batch);
   }
 
-  /** The sequence numbers of the actors that a batch would change, as they are now. */
-  async #sequences(batch: Member[]): Promise<Map<string, number>> {
+  /** What is there by now of the actors that a batch would step and of the records it would claim: sequence numbers by id. */
+  async #look(batch: readonly Member[]): Promise<Map<string, number>> {
     const ids = new Map<string, string[]>();
-    for (const { writes } of batch) {
-      for (const write of writes) {
-        if (isStep(write)) ids.set(write.into, [...(ids.get(write.into) ?? []), write.filter._id as string]);
-      }
+    for (const write of batch.flatMap(({ writes }) => writes)) {
+      const id = isStep(write) ? String(write.filter._id) : isRecord(write) ? write.doc._id : undefined;
+      if (id !== undefined) ids.set(write.into, [...(ids.get(write.into) ?? []), id]);
     }
     const found = new Map<string, number>();
     for (const [name, some] of ids) {
-      const docs = this.#db.collection<Doc & { seq: number }>(name).find({ _id: { $in: some } });
-      for await (const { _id, seq } of docs.project<{ _id: string; seq: number }>({ seq: 1 }))
-        found.set(_id, seq);
+      const docs = this.#db.collection<Doc & { seq?: number }>(name).find({ _id: { $in: some } });
+      for await (const { _id, seq } of docs.project<{ _id: string; seq?: number }>({ seq: 1 }))
+        found.set(_id, seq ?? 0);
     }
     return found;
   }
 
-  /** Runs the transaction, repeating it for as long as MongoDB calls the fault transient. */
-  async #attempt(batch: Member[], isAside: boolean): Promise<void> {
-    const plan = planOf(batch);
-    const giveUpAt = performance.now() + this.#patienceMs;
-    for (let round = 0; ; round += 1) {
-      const session = this.#client.startSession();
-      try {
-        await this.#transact(session, plan, giveUpAt);
-        return;
-      } catch (error) {
-        if (!hasLabel(error, 'TransientTransactionError') || performance.now() > giveUpAt) throw error;
-        const isConflict = (error as MongoError).code === writeConflict;
-        if (isConflict && !isAside && round >= conflictRounds) throw new Contended();
+  /** Writes a batch as one transaction, repeated for as long as the fault is one that passes. */
+  async #write(batch: readonly Member[], isAside: boolean): Promise<Ending> {
+    const elapsedMs = stopwatch();
+    const isOver = () => elapsedMs() > this.#patienceMs;
+    try {
+      const commands = commandsOf(batch);
+      for (let round = 0; ; round += 1) {
+        const fault = await this.#transact(commands, isOver);
+        if (!fault) break;
+        if (isOver()) return { is: 'lost', error: fault };
+        const isConflict = (fault as MongoError).code === writeConflict;
+        if (isConflict && !isAside && round >= conflictRounds) return { is: 'contended' };
         this.counts.retries += 1;
-        this.#log.debug({ round, error: String(error) }, 'batch retried');
-        const pauseMs = Math.random() * Math.min(isAside ? 500 : 200, 4 * 2 ** Math.min(round, 7));
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      } finally {
-        await session.endSession();
+        this.#log.debug({ round, error: String(fault) }, 'batch retried');
+        await sleep(Math.random() * Math.min(isAside ? 500 : 200, 4 * 2 ** Math.min(round, 7)));
       }
+    } catch (error) {
+      if (error instanceof Refused) return { is: 'refused', write: error.write };
+      return isOutage(error) ? { is: 'lost', error } : { is: 'faulty', error };
     }
+    this.#observe?.({ members: batch, seconds: elapsedMs() / 1_000 });
+    this.counts.batches += 1;
+    this.counts.members += batch.length;
+    return { is: 'written' };
   }
 
-  async #transact(session: ClientSession, plan: Plan[], giveUpAt: number): Promise<void> {
-    failpoint('beforeTransaction');
-    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
+  /** One transaction. Returns the fault where nothing is written and it may be tried again. */
+  async #transact(commands: readonly Command[], isOver: () => boolean): Promise<unknown> {
+    const session = this.#client.startSession();
     try {
-      for (const part of plan) await this.#write(session, part);
+      failpoint('beforeTransaction');
+      session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
+      for (const command of commands) await this.#execute(session, command);
+      await commitOf(session, isOver);
+      return undefined;
     } catch (error) {
-      await session.abortTransaction().catch(() => undefined);
+      if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
+      // Under a line that failed before its commit began nothing can have been committed.
+      if (hasLabel(error, 'TransientTransactionError') || isLineFault(error)) return error;
       throw error;
-    }
-    for (;;) {
-      try {
-        failpoint('beforeCommit');
-        await session.commitTransaction();
-        failpoint('afterCommit');
-        return;
-      } catch (error) {
-        if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back
-        const mayRepeat = hasLabel(error, 'UnknownTransactionCommitResult') || isBrokenLine(error);
-        if (!mayRepeat || performance.now() > giveUpAt) {
-          throw new CommitUnknown(error);
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+    } finally {
+      await session.endSession();
     }
   }
 
-  async #write(session: ClientSession, part: Plan): Promise<void> {
-    const collection = this.#db.collection<Doc>(part.into);
-    let matched: number;
-    try {
-      const result = await collection.bulkWrite(part.operations, { session, ordered: true });
-      matched = result.matchedCount;
-      this.counts.documents += part.operations.length;
-    } catch (error) {
-      const failure = error as { code?: number; writeErrors?: { index?: number; code?: number }[] };
-      const first = Array.isArray(failure.writeErrors) ? failure.writeErrors[0] : undefined;
-      if ((first?.code ?? failure.code) !== duplicateKey) throw labelled(error);
-      throw new Refused(part.writes[first?.index ?? 0]);
-    }
-    if (matched < part.mustMatch) throw new Refused(part.writes.length === 1 ? part.writes[0] : undefined);
+  /** @throws Refused, or whatever the driver says */
+  async #execute(session: ClientSession, { command, writes, mustMatch }: Command): Promise<void> {
+    // The driver lets a plain command inherit nothing.
+    const answer = await this.#db.command(command, { session, ignoreUndefined: true });
+    const fault = (answer.writeErrors as WriteFault[] | undefined)?.[0];
+    if (fault?.code === duplicateKey) throw new Refused(writes[fault.index]);
+    if (fault) throw new MongoServerError(fault);
+    if (answer.n < mustMatch) throw new Refused(writes.length === 1 ? writes[0] : undefined);
+    this.counts.documents += writes.length;
   }
 }
 
-function halves(batch: Member[]): [Member[], Member[]] {
+interface WriteFault {
+  index: number;
+  code: number;
+  errmsg: string;
+}
+
+/** Commits, and repeats that alone until MongoDB says how it ended. @throws CommitUnknown, or why it was rolled back */
+async function commitOf(session: ClientSession, isOver: () => boolean): Promise<void> {
+  for (;;) {
+    try {
+      failpoint('beforeCommit');
+      await session.commitTransaction();
+      failpoint('afterCommit');
+      return;
+    } catch (error) {
+      if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back
+      const mayRepeat = hasLabel(error, 'UnknownTransactionCommitResult') || isLineFault(error);
+      if (!mayRepeat || isOver()) throw new CommitUnknown(error);
+      await sleep(50);
+    }
+  }
+}
+
+function halves<T>(batch: readonly T[]): T[][] {
   const half = batch.length >> 1;
   return [batch.slice(0, half), batch.slice(half)];
 }
@@ -284,38 +328,22 @@ function isStep(write: Write): write is Extract<Write, { op: 'update' }> {
   );
 }
 
-function isBehind(write: Write, found: ReadonlyMap<string, number>): boolean {
-  return isStep(write) && (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
+/** The record that a request was answered. */
+function isRecord(write: Write): write is Extract<Write, { op: 'insert' }> {
+  return write.op === 'insert' && write.onDuplicate === 'replay';
+}
+
+/** Whether a write can only be refused by what was found; sequence numbers never go back. */
+function hasLost(write: Write, found: ReadonlyMap<string, number>): boolean {
+  if (isStep(write)) return (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
+  return isRecord(write) && found.has(write.doc._id);
 }
 
 function hasLabel(error: unknown, label: string): boolean {
-  const labelled = error as { hasErrorLabel?: (label: string) => boolean };
-  return typeof labelled?.hasErrorLabel === 'function' && labelled.hasErrorLabel(label);
+  return error instanceof MongoError && error.hasErrorLabel(label);
 }
 
-/**
- * A bulk write wraps the driver's error, and its name is lost. "No server found" is known by the description
- * it carries, a cut connection by a field of its own; nothing was written either way.
- */
-function labelled(error: unknown): unknown {
-  const isLine = isBrokenLine(error);
-  const named = isLine ? new MongoNetworkError(String(error), { cause: error as Error }) : error;
-  if (!(named instanceof MongoError)) return named;
-  const wrapped = error as { reason?: { servers?: unknown }; beforeHandshake?: boolean };
-  if (wrapped.reason?.servers) named.addErrorLabel('RetryableWriteError');
-  if (isLine || wrapped.beforeHandshake !== undefined) named.addErrorLabel('TransientTransactionError');
-  return named;
-}
-
-/** MongoDB cannot be reached or does not take writes: dividing the batch would only ask it more often. */
-export function isOutage(error: unknown): boolean {
-  const name = (error as { name?: string })?.name ?? '';
-  return (
-    /^Mongo(ServerSelection|Network|NetworkTimeout|PoolClear|ConnectionPool|NotConnected|TopologyClosed|WaitQueueTimeout)/.test(
-      name,
-    ) ||
-    isBrokenLine(error) ||
-    hasLabel(error, 'TransientTransactionError') ||
-    hasLabel(error, 'RetryableWriteError')
-  );
+/** Nobody took the command: those who wait need not find that out again, one patience after the other. */
+function isNobodyThere(error: unknown): boolean {
+  return !(error instanceof CommitUnknown) && typeof (error as MongoError).code !== 'number';
 }

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
+import { isOutage } from '../mongo.ts';
 import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
 import { errandsOf } from './bundle.ts';
 import { Claim } from './claim.ts';
-import { isOutage } from './commit.ts';
 import {
   type ActorDoc,
   ActorMissing,

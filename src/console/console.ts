@@ -12,7 +12,9 @@ import {
   resourceNotFound,
   toAppError,
   type WrongTries,
+  withinTime,
 } from '../http/http.ts';
+import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
@@ -142,7 +144,7 @@ export class Console {
       return;
     }
     try {
-      await this.#answer(ctx, state);
+      await withinTime(limits.requestTimeoutMs)(this.#answer(ctx, state));
     } catch (thrown) {
       this.#refuse(ctx, state, thrown);
     }

@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { type TSchema, Type } from 'typebox';
 import type { Clock } from '../clock.ts';
+import { limits } from '../limits.ts';
 import { type Endpoint, forAnyone } from './route.ts';
 
 /** What readiness looks at; every part is asked afresh and given two seconds. */
 export interface Health {
   isStopping(): boolean;
   mongo(): Promise<unknown>;
+  /** How long the oldest commit of this process has been waiting, in milliseconds; 0 where none does. */
+  oldestCommitMs(): number;
+  /** The same of the oldest command to MongoDB, whatever it is for. */
+  oldestCommandMs(): number;
   redis(): boolean;
   /** Present where this process sweeps: when the last round ended. */
   sweeper?: { report: { at: number } } | undefined;
@@ -15,6 +20,12 @@ export interface Health {
 
 const answerMs = 2_000;
 
+const Waiting = (what: string) =>
+  Type.Integer({
+    minimum: 0,
+    description: `How long the oldest ${what} has been waiting (ms); 0 where none is.`,
+  });
+
 const Any = Type.Object({}, { additionalProperties: true });
 
 const Readiness = Type.Object(
@@ -22,6 +33,8 @@ const Readiness = Type.Object(
     status: Type.Enum(['ok', 'degraded', 'unavailable']),
     mongo: Type.Boolean(),
     redis: Type.Boolean(),
+    oldest_commit_ms: Waiting('commit of this process'),
+    oldest_command_ms: Waiting('command of this process to MongoDB'),
     wrong: Type.Array(Type.String(), { description: 'What is wrong, for people. Empty when all is well.' }),
     swept_at: Type.Union([Type.Integer(), Type.Null()], {
       description: 'When this process last looked for forgotten work (ms); null where it does not.',
@@ -60,17 +73,29 @@ export function readyz(health: Health): Endpoint<undefined> {
     handler: async () => {
       const isMongoUp = await inTime(health.mongo());
       const isRedisUp = health.redis();
+      const commitMs = Math.round(health.oldestCommitMs());
+      const commandMs = Math.round(health.oldestCommandMs());
+      const late = [
+        // A line may be silent although MongoDB answers on others.
+        ...(commitMs < limits.mongoWaitMs ? [] : [`a commit has been waiting for ${commitMs} ms`]),
+        ...(commandMs < limits.mongoWaitMs
+          ? []
+          : [`a command to mongo has been waiting for ${commandMs} ms`]),
+      ];
       const wrong = [
         ...(health.isStopping() ? ['stopping'] : []),
         ...(isMongoUp ? [] : ['mongo does not answer']),
+        ...late,
         ...(isRedisUp ? [] : ['redis does not answer: timers fire late']),
       ];
-      const isReady = isMongoUp && !health.isStopping();
+      const isReady = isMongoUp && late.length === 0 && !health.isStopping();
       const status = isReady ? (isRedisUp ? 'ok' : 'degraded') : 'unavailable';
       const body = {
         status,
         mongo: isMongoUp,
         redis: isRedisUp,
+        oldest_commit_ms: commitMs,
+        oldest_command_ms: commandMs,
         wrong,
         swept_at: health.sweeper?.report.at ?? null,
       };

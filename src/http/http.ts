@@ -50,6 +50,6 @@ export {
   route,
 } from './route.ts';
 export { ErrorBody } from './schema.ts';
-export { createKoa, type KoaOptions } from './serve.ts';
+export { createKoa, type KoaOptions, withinTime } from './serve.ts';
 export { WrongTries } from './tries.ts';
 export { isIsoTime, queryReader } from './validate.ts';

@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { BatchReader } from '../batch.ts';
 import { type Clock, stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
-import type { CollectionSpec, Write } from '../mongo.ts';
+import { type CollectionSpec, isOutage, type Write } from '../mongo.ts';
 import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
 import type { RecordWrite } from './route.ts';
 
@@ -98,6 +98,8 @@ export type Produce = (recordWrite: RecordWrite) => Promise<ProducedAnswer>;
 
 type Stored = Pick<IdempotencyRecord, 'fingerprint' | 'status' | 'body'>;
 
+const latelyMax = 10_000;
+
 /** Keys in use, in this process and in the database. */
 export class IdempotencyStore {
   readonly #clock: Clock;
@@ -105,6 +107,8 @@ export class IdempotencyStore {
   readonly #records: BatchReader<IdempotencyRecord>;
   /** What becomes of the request that is under way with a key; undefined: it stored nothing. Never rejects. */
   readonly #inFlight = new Map<string, Promise<Stored | undefined>>();
+  /** Keys answered by this process, the latest last. */
+  readonly #lately = new Set<string>();
 
   /** `waitMs`: how long the loser of a race looks for the winner's answer. */
   constructor(deps: { db: Db; clock: Clock; waitMs?: number }) {
@@ -141,6 +145,7 @@ export class IdempotencyStore {
     try {
       const first = await this.#answer(request, produce);
       stored = first.stored;
+      if (stored) this.#remember(request.id);
       if (first.replayed) return replay(first.stored, request);
       return { ...first.answer, replayed: false };
     } finally {
@@ -149,39 +154,64 @@ export class IdempotencyStore {
     }
   }
 
+  /**
+   * Nothing is looked up before the commit: it refuses a key that was answered. Only one that this process answered
+   * lately is looked up at once, so that a client in a loop does not part the commits of all others.
+   */
   async #answer(request: IdempotentRequest, produce: Produce): Promise<Outcome> {
-    const found = await this.find(request.id);
-    if (found && this.#isAlive(found)) return { replayed: true, stored: found };
-    let expired = found;
+    const { id } = request;
+    let known = this.#lately.has(id) ? await this.find(id) : undefined;
     for (;;) {
-      let made: IdempotencyRecord | undefined;
-      try {
-        const answer = await produce((status, body) => {
-          made = this.#record(request, status, body);
-          return idempotencyWrite(made, expired);
-        });
-        return { replayed: false, stored: made, answer };
-      } catch (error) {
-        if (!(error instanceof ReplayConflict)) throw error;
-        if (expired && !(await this.find(request.id))) {
-          // Nobody won: the database cleaned the expired record up before we could take it over.
-          expired = undefined;
-          continue;
-        }
-        return { replayed: true, stored: await this.#winner(request.id) };
-      }
+      if (known && this.#isAlive(known)) return { replayed: true, stored: known };
+      const outcome = await this.#make(request, produce, known);
+      if (outcome) return outcome;
+      known = await this.#inTheWay(id, known !== undefined);
     }
   }
 
-  /** The answer of the request that won. Normally there at the first look: its commit is what we ran into. */
-  async #winner(id: string): Promise<Stored> {
+  /** Undefined: another request's record stood in the way. */
+  async #make(
+    request: IdempotentRequest,
+    produce: Produce,
+    expired: IdempotencyRecord | undefined,
+  ): Promise<Outcome | undefined> {
+    let made: IdempotencyRecord | undefined;
+    try {
+      const answer = await produce((status, body) => {
+        made = this.#record(request, status, body);
+        return idempotencyWrite(made, expired);
+      });
+      return { replayed: false, stored: made, answer };
+    } catch (error) {
+      if (error instanceof ReplayConflict) return undefined;
+      // Refused by whatever else, be it today's schema: a repetition is answered as the first was.
+      const stored = isOutage(error) ? undefined : await this.find(request.id);
+      if (stored && this.#isAlive(stored)) return { replayed: true, stored };
+      throw error;
+    }
+  }
+
+  /**
+   * The record that a commit ran into: normally there at the first look. One past its end is to be taken over;
+   * undefined: that was tried (`wasExpired`), and the database has cleaned it up meanwhile.
+   */
+  async #inTheWay(id: string, wasExpired: boolean): Promise<IdempotencyRecord | undefined> {
     const elapsedMs = stopwatch();
     for (let pauseMs = 5; ; pauseMs *= 2) {
       const found = await this.find(id);
-      if (found && this.#isAlive(found)) return found;
+      if (found ? !wasExpired || this.#isAlive(found) : wasExpired) return found;
       const leftMs = this.#waitMs - elapsedMs();
       if (leftMs <= 0) throw idempotencyKeyInUse();
       await wait(Math.min(pauseMs, leftMs));
+    }
+  }
+
+  #remember(id: string): void {
+    this.#lately.delete(id);
+    this.#lately.add(id);
+    for (const oldest of this.#lately) {
+      if (this.#lately.size <= latelyMax) break;
+      this.#lately.delete(oldest);
     }
   }
 

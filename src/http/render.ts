@@ -1,6 +1,5 @@
 import type { Context } from 'koa';
-import { MongoError, MongoServerError } from 'mongodb';
-import { isBrokenLine } from '../mongo.ts';
+import { isOutage } from '../mongo.ts';
 import { AppError, internalError, serviceUnavailable } from './errors.ts';
 
 /** The only place that turns an error into an answer. Returns what was rendered, for the log. */
@@ -26,42 +25,7 @@ export function errorText(error: AppError, requestId: string): string {
 /** AppErrors stay; a store that cannot be reached is a 503, everything else a 500 without detail. */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
-  return isStoreOutage(thrown) ? serviceUnavailable(thrown) : internalError(thrown);
-}
-
-/** Names of the driver's classes: importing each would tie us to what it exports this year. */
-const outageNames = new Set([
-  'MongoServerSelectionError',
-  'MongoNetworkError',
-  'MongoNetworkTimeoutError',
-  'MongoPoolClearedError',
-  'MongoPoolClosedError',
-  'MongoWaitQueueTimeoutError',
-  'MongoNotConnectedError',
-  'MongoTopologyClosedError',
-  'MongoClientClosedError',
-  'MongoExpiredSessionError',
-  'MongoOperationTimeoutError',
-  'MongoWriteConcernError',
-]);
-
-/**
- * Server codes that pass: interrupted and shutting down, elections, time limits, write concern not reached,
- * disk full, transaction not committed in time.
- */
-const outageCodes = new Set([
-  6, 7, 24, 50, 64, 89, 91, 112, 133, 134, 189, 202, 251, 262, 317, 358, 9001, 10107, 11600, 11601, 11602,
-  13435, 13436, 14031,
-]);
-
-function isStoreOutage(thrown: unknown): boolean {
-  if (isBrokenLine(thrown)) return true;
-  if (!(thrown instanceof MongoError)) return false;
-  if (outageNames.has(thrown.name)) return true;
-  if (thrown.hasErrorLabel('TransientTransactionError') || thrown.hasErrorLabel('RetryableWriteError'))
-    return true;
-  if (thrown.hasErrorLabel('UnknownTransactionCommitResult')) return true;
-  return thrown instanceof MongoServerError && outageCodes.has(Number(thrown.code));
+  return isOutage(thrown) ? serviceUnavailable(thrown) : internalError(thrown);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import type { Clock } from '../clock.ts';
+import { type Clock, stopwatch } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -133,8 +133,9 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
   return async (ctx) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
-    const principal = await identify(ctx, state);
-    if (limitRate) await limitRate(ctx, principal as Principal);
+    const inTime = withinTime(timeoutMs);
+    const principal = await inTime(identify(ctx, state));
+    if (limitRate) await inTime(limitRate(ctx, principal as Principal));
     if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
     const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
     const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
@@ -158,16 +159,13 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     };
 
     if (!store || key === undefined) {
-      send(ctx, await inTime(produce(recordNothing), timeoutMs));
+      send(ctx, await inTime(produce(recordNothing)));
       return;
     }
     const { merchantId, mode } = principal as Principal;
     const id = idempotencyId({ merchantId, mode }, ctx.method, ctx.path, key);
     const once = { id, fingerprint: fingerprint(body), requestId: state.requestId };
-    const answer = await inTime(
-      store.run(once, async (recordWrite) => asText(await produce(recordWrite))),
-      timeoutMs,
-    );
+    const answer = await inTime(store.run(once, async (recordWrite) => asText(await produce(recordWrite))));
     failpoint('beforeAnswer');
     if (answer.replayed) {
       state.replayed = true;
@@ -251,17 +249,25 @@ function idempotencyKey(ctx: Context): string {
   return key;
 }
 
-/** A store that hangs must not hang the caller. The work may still end well; a retry then finds its answer. */
-async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(serviceUnavailable(new Error('no answer in time'))), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+/**
+ * A store that hangs must not hang the caller: all that one request waits for has one limit together. What takes
+ * longer may still end well; a retry then finds its answer. The caller's own time, while he sends, does not count.
+ */
+export function withinTime(limitMs: number): <T>(work: Promise<T>) => Promise<T> {
+  let leftMs = limitMs;
+  return async (work) => {
+    const elapsedMs = stopwatch();
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(serviceUnavailable(new Error('no answer in time'))), leftMs);
+    });
+    try {
+      return await Promise.race([work, timeout]);
+    } finally {
+      clearTimeout(timer);
+      leftMs -= elapsedMs();
+    }
+  };
 }
 
 function asText({ status, body }: Answer): { status: number; body: string } {

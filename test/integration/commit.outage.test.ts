@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
-import { isOutage } from '../../src/actors/actors.ts';
 import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
-import { durable } from '../../src/mongo.ts';
+import { durable, isOutage } from '../../src/mongo.ts';
 import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
 import { counter, entriesOf, sumsOf } from '../support/counter.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Long, type MongoClient } from 'mongodb';
-import { Committer, CommitUnknown, isOutage, StepRefused } from '../../src/actors/actors.ts';
-import { durable, type Write } from '../../src/mongo.ts';
+import { Committer, CommitUnknown, StepRefused } from '../../src/actors/actors.ts';
+import { durable, isOutage, type Write } from '../../src/mongo.ts';
 import {
   type Corridor,
   fire,
@@ -14,6 +14,7 @@ import {
   unsteady,
 } from '../support/corridor.ts';
 import { add, counter, entriesOf, entry, sumsOf } from '../support/counter.ts';
+import { signal } from '../support/signal.ts';
 
 type CommitOutcome = Awaited<ReturnType<Committer['commit']>>;
 
@@ -229,6 +230,54 @@ describe('group commit', () => {
     expect(committer.counts).deep.include({ splits: 1, refusals: 20, batches: 1 });
   });
 
+  it('answers all who repeat what was answered after one look, however many they are', async () => {
+    await entries().insertMany(Array.from({ length: 20 }, (_, n) => ({ _id: `a${3 * n}` })));
+    const members = Array.from({ length: 60 }, (_, n): Write[] => [
+      entry(`new${n}`),
+      { op: 'insert', into: 'entries', doc: { _id: `a${n}` }, onDuplicate: 'replay' },
+    ]);
+    const outcomes = await Promise.all(members.map((writes) => committer.commit(writes)));
+    expect(outcomes).deep.equal(
+      members.map(([, write], n) => (n % 3 === 0 ? { ok: false, write } : { ok: true })),
+    );
+    expect(committer.counts).deep.include({ splits: 1, refusals: 20, batches: 1 });
+  });
+
+  it('goes on beside a batch that adds to counters, which no second one joins', async () => {
+    const [begun, held] = [signal(), signal()];
+    let commits = 0;
+    const client = unsteady(corridor.client, async (commit) => {
+      commits += 1;
+      if (commits === 1) {
+        begun.happen();
+        await held.happened;
+      }
+      await commit();
+    });
+    committer = new Committer({ client, db: corridor.db, log: corridor.log });
+    const adding = [committer.commit([entry('a1'), add('sum', { n: 1 })])];
+    await begun.happened;
+    adding.push(committer.commit([entry('a2'), add('sum', { n: 1 })]));
+    expect(await committer.commit([entry('plain')])).deep.equal({ ok: true });
+    expect(await entries().distinct('_id')).deep.equal(['plain']);
+    held.happen();
+    expect(refused(await Promise.all(adding))).deep.equal([]);
+    expect(committer.counts).deep.include({ batches: 3 });
+    expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 2 });
+  });
+
+  it('of more than one command can hold is written in parts', async () => {
+    const filler = 'x'.repeat(1024 * 1024);
+    const members = Array.from({ length: 20 }, (_, n) => [entry(`big${n}`, { filler })]);
+    for (const length of [16, 17, 20]) {
+      await entries().deleteMany({});
+      const some = members.slice(0, length);
+      const outcomes = await Promise.all(some.map((writes) => committer.commit(writes)));
+      expect(refused(outcomes)).deep.equal([]);
+      expect(await entries().countDocuments()).equal(length);
+    }
+  });
+
   it('is repeated while MongoDB calls the fault transient, and counts once', async () => {
     await sums().insertOne({ _id: 'sum', n: 0 });
     const session = corridor.client.startSession();
@@ -248,12 +297,11 @@ describe('group commit', () => {
     const brokenLine = () =>
       Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' });
     let isWhole = false;
-    const broken = { bulkWrite: async () => Promise.reject(brokenLine()) };
     const db = new Proxy(corridor.db, {
       get: (target, name) => {
-        if (name === 'collection' && !isWhole) {
+        if (name === 'command' && !isWhole) {
           isWhole = true;
-          return () => broken;
+          return async () => Promise.reject(brokenLine());
         }
         const value = Reflect.get(target, name, target) as unknown;
         return typeof value === 'function' ? value.bind(target) : value;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { createKoa, forAnyone, listen, route } from '../../src/http/http.ts';
+import { createKoa, forAnyone, forMerchants, listen, type RateLimiter, route } from '../../src/http/http.ts';
 import { newId } from '../../src/ids.ts';
 import { call, callRaw, errorOf } from '../support/call.ts';
 import { until } from '../support/service.ts';
@@ -166,6 +166,27 @@ describe('the listener', () => {
     );
     expect([reply.status, reply.headers.connection]).to.deep.equal([413, 'close']);
     await shop.close();
+  });
+
+  it('answers 503 where a look-up hangs, be it of who asks or of how often', async () => {
+    const endpoint = forMerchants({ operation: undocumented, handler: () => ({ status: 200 }) });
+    const never = () => new Promise<never>(() => {});
+    const terms = { perSecond: 1, burst: 2 };
+    const hanging = [
+      { authenticateMerchant: never },
+      {
+        authenticateMerchant: () => keys.test,
+        rate: { limiter: { take: never } as unknown as RateLimiter, terms },
+      },
+    ];
+    for (const options of hanging) {
+      const routes = [route('GET', '/mine', 'merchant', endpoint)];
+      const app = createKoa({ routes, clock, log, answerTimeoutMs: 100, ...options });
+      const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
+      const reply = await call(listener.port, 'GET', '/mine', { key: 'test' });
+      expect([reply.status, errorOf(reply).code]).to.deep.equal([503, 'service_unavailable']);
+      await listener.close();
+    }
   });
 
   describe('where a connection turns into something else than HTTP', () => {

@@ -121,7 +121,7 @@ describe('idempotency', () => {
     const one = request();
     const allLooked = signal();
     let looked = 0;
-    /** Comes to its commit when all three have found no record, and after the one before it. */
+    /** Comes to its commit when all three are on their way, and after the one before it. */
     const racing =
       (before?: Promise<unknown>): Produce =>
       async (recordWrite) => {
@@ -198,6 +198,51 @@ describe('idempotency', () => {
     });
     expect(answer).to.deep.equal({ status: 202, body: '{"clean":1}', replayed: false });
     expect(made).to.equal(2);
+  });
+
+  describe('nothing is looked up', () => {
+    const asked = async (work: () => Promise<unknown>) => {
+      const before = queries;
+      await work();
+      return queries - before;
+    };
+
+    it('before a first request, which its own commit would refuse', async () => {
+      const process = new IdempotencyStore({ db: counting, clock });
+      expect(await asked(() => process.run(request(), produce()))).to.equal(0);
+    });
+
+    it('but a key that was answered here lately: its commit would be refused among those of others', async () => {
+      const process = new IdempotencyStore({ db: counting, clock });
+      const one = request();
+      let produced = 0;
+      const counted: Produce = (recordWrite) => {
+        produced += 1;
+        return produce()(recordWrite);
+      };
+      const first = await process.run(one, counted);
+      expect(await asked(() => process.run(one, counted))).to.equal(1);
+      expect((await process.run(one, counted)).body).to.equal(first.body);
+      expect(produced).to.equal(1);
+      // One that another process answered is found out by the commit, once.
+      const other = new IdempotencyStore({ db: counting, clock });
+      for (let n = 0; n < 3; n += 1) expect((await other.run(one, counted)).replayed).to.equal(true);
+      expect([produced, made]).to.deep.equal([2, 1]);
+    });
+  });
+
+  it('what refuses a repetition before its commit, be it today’s schema, is no obstacle', async () => {
+    const one = request();
+    const first = await store().run(one, produce());
+    const refusing: Produce = async () => {
+      throw new AppError('channel_unavailable');
+    };
+    expect(await store().run(one, refusing)).to.deep.equal({ ...first, replayed: true });
+    expect(await codeOf(store().run({ ...one, fingerprint: 'other' }, refusing))).to.equal(
+      'idempotency_key_reused',
+    );
+    clock.advance(limits.idempotencyTtlMs);
+    expect(await codeOf(store().run(one, refusing))).to.equal('channel_unavailable');
   });
 
   it('concurrent look-ups share queries', async () => {

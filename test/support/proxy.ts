@@ -11,12 +11,29 @@ export interface TcpProxy {
   /** Passes nothing on, either way, and cuts nothing, until `mend`. */
   clog(): void;
   mend(): void;
+  /**
+   * The next connection that carries all these words in one piece takes bytes from then on and answers nothing, for
+   * good; all others go on. `arrives`: the piece itself still gets to the server. Resolves when it has happened.
+   */
+  silence(words: readonly string[], arrives: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let state: 'whole' | 'cut' | 'clogged' = 'whole';
+  const silences: { words: readonly string[]; arrives: boolean; happen(): void }[] = [];
+  const silent = new WeakSet<Socket>();
+  /** Whether a piece from the near side is passed on. */
+  const passes = (near: Socket, chunk: Buffer): boolean => {
+    if (silent.has(near)) return false;
+    const index = silences.findIndex(({ words }) => words.every((word) => chunk.includes(word)));
+    const [found] = index < 0 ? [] : silences.splice(index, 1);
+    if (!found) return true;
+    silent.add(near);
+    found.happen();
+    return found.arrives;
+  };
   const keep = (socket: Socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
@@ -36,7 +53,8 @@ export async function openProxy(target: { port: number; host?: string }): Promis
       [near, far],
       [far, near],
     ] as const) {
-      from.on('data', (chunk) => {
+      from.on('data', (chunk: Buffer) => {
+        if (from === near ? !passes(near, chunk) : silent.has(near)) return;
         if (!to.write(chunk)) from.pause();
       });
       to.on('drain', () => {
@@ -63,6 +81,8 @@ export async function openProxy(target: { port: number; host?: string }): Promis
       state = 'whole';
       for (const socket of open) socket.resume();
     },
+    silence: (words, arrives) =>
+      new Promise((happen) => void silences.push({ words, arrives, happen: () => happen() })),
     close: async () => {
       for (const socket of open) socket.destroy();
       server.close();
@@ -70,4 +90,9 @@ export async function openProxy(target: { port: number; host?: string }): Promis
     },
   };
   return proxy;
+}
+
+/** How MongoDB's commands look on a line: `wordsOf('find', 'api_keys')`, `wordsOf('commitTransaction')`. */
+export function wordsOf(command: string, collection?: string): string[] {
+  return collection === undefined ? [`${command}\0`] : [`${command}\0`, `\0${collection}\0`];
 }

@@ -61,7 +61,7 @@ export async function openTill(name: string, clock: MovableClock): Promise<Till>
     clock,
     queues,
     process: async () => {
-      const wired = wire({ db, clock, log, config, queues });
+      const wired = wire({ db, patientDb: db, clock, log, config, queues });
       await wired.leaseSlot();
       slots += 1;
       expect(slots, 'stripes are leased for one run').to.be.below(1_000);
