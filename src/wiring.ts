@@ -260,7 +260,7 @@ function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
 
 /** The corridor, with what takes its calls and timers after a commit. */
 function corridorOf(
-  { db, clock, log, queues }: Omit<WiringOptions, 'config'>,
+  { db, clock, log, queues }: Omit<WiringOptions, 'config' | 'patientDb'>,
   committer: Committer,
   definitions: MachineDefinition[],
   { owner }: Lease,
