@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type AnyStateMachine, StateMachine } from 'xstate';
-import { chartMermaid, chartSvg } from './charts.ts';
+import { chartMermaid, chartSvg } from './drawing.ts';
 
 /** `npm run charts`: drawings of every machine into docs/charts, and those of machines that are gone out of it. */
 const machinesFolder = new URL('../../machines/', import.meta.url);

@@ -20,7 +20,7 @@ export const showActor: Show = async (visit) => {
   const body = html`
 ${await headline(visit, actor)}
 <div class="split ${visit.query.get('chart') ? 'wide' : ''}">
-<div class="main">${chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
+<div class="main">${await chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
 <aside class="side" id="side" data-live>${nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
 </div>
 ${await tabsCard(visit, actor)}`;

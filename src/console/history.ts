@@ -40,7 +40,7 @@ const details: readonly (readonly [string, string])[] = [
 ];
 
 /** The chart with the active states lit and the way here drawn. */
-export function chartCard(visit: Visit, walk: Walk): Html {
+export async function chartCard(visit: Visit, walk: Walk): Promise<Html> {
   const { actor, steps, at } = walk;
   const machine = visit.machine(actor.machine);
   if (!machine) return html``;
@@ -48,7 +48,7 @@ export function chartCard(visit: Visit, walk: Walk): Html {
   const active = at === undefined ? actor.state : steps[at]!.to;
   const chosen = visit.query.get('chart');
   const detail: Detail = chosen === 'full' || chosen === 'overview' ? chosen : 'focus';
-  const drawing = chartSvg(
+  const drawing = await chartSvg(
     machine,
     detail,
     {

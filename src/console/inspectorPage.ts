@@ -18,11 +18,12 @@ export const showInspector: Show = async (visit) => {
     return `/console/${actor.mode}/inspector?actor=${encodeURIComponent(actor.id)}`;
   const { data: machines } = await visit.read<List<{ id: string }>>('/admin/machines');
   const shown = actor ? machines.filter(({ id }) => id === actor.machine) : machines;
-  const charts = shown.map(({ id: name }) => {
+  const drawn = shown.map(async ({ id: name }) => {
     const machine = visit.machine(name);
-    const drawing = machine ? chartSvg(machine, 'overview', {}, { isInline: true }) : '';
+    const drawing = machine ? await chartSvg(machine, 'overview', {}, { isInline: true }) : '';
     return html`<div class="chart-box" data-chart="${name}" role="group" aria-label="Statechart of ${name}" tabindex="0" hidden>${trusted(drawing)}</div>`;
   });
+  const charts = await Promise.all(drawn);
   const stream = new URLSearchParams({ mode });
   for (const name of ['actor', 'machine', 'merchant', 'last']) {
     const value = query.get(name);

@@ -44,6 +44,7 @@ export const showMachine: Show = async (visit) => {
   const machine = await visit.read<Machine>(`/admin/machines/${encodeURIComponent(id)}`);
   const definition = visit.machine(id);
   const detail = visit.query.get('chart') === 'overview' ? 'overview' : 'full';
+  const drawing = definition ? await chartSvg(definition, detail, {}, { isInline: true }) : '';
   const file = (ending: string) => address(visit, `/machines/${id}/diagram.${ending}`);
   const body = html`
 <header class="headline"><p class="crumbs"><a href="${address(visit, '/machines')}">machines</a></p><h1>${spaced(id)}</h1>
@@ -53,7 +54,7 @@ export const showMachine: Show = async (visit) => {
     ['', 'every detail'],
     ['overview', 'overview'],
   ])}</div>
-<div class="chart-box" tabindex="0" role="group" aria-label="Statechart of ${id}">${definition ? trusted(chartSvg(definition, detail, {}, { isInline: true })) : ''}</div></section>
+<div class="chart-box" tabindex="0" role="group" aria-label="Statechart of ${id}">${trusted(drawing)}</div></section>
 <div class="numbers">
 ${card(`In ${visit.mode} mode`, counts(visit, machine))}
 ${card(

@@ -150,7 +150,7 @@ export function drawActor({ db, actors }: ActorAdminDeps): Endpoint<OperatorPrin
       const trail = await readTrail(db, await found(actors.read(ref)), query.seq);
       if (!trail) throw resourceNotFound();
       const { machine } = actors.definition(ref.machine);
-      const body = chartSvg(machine, query.detail as 'full' | 'overview' | undefined, trail);
+      const body = await chartSvg(machine, query.detail as 'full' | 'overview' | undefined, trail);
       return { status: 200, body, headers: svgHeaders };
     },
   });

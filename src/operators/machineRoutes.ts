@@ -135,9 +135,9 @@ export function drawMachine({ actors }: MachineAdminDeps): Endpoint<OperatorPrin
     operation: drawing('getMachineSvg', 'A machine’s chart as SVG', 'image/svg+xml'),
     params: MachineName,
     query: Type.Object({ detail: Detail }, { additionalProperties: false }),
-    handler: ({ params, query }) => {
+    handler: async ({ params, query }) => {
       const { machine } = definitionOf(actors, params.machine);
-      const body = chartSvg(machine, query.detail as 'full' | 'overview' | undefined);
+      const body = await chartSvg(machine, query.detail as 'full' | 'overview' | undefined);
       return { status: 200, body, headers: svgHeaders };
     },
   });

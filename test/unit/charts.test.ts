@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { AnyStateNode } from 'xstate';
 import { collectionMachine } from '../../machines/collection.ts';
 import { endpointMachine } from '../../machines/endpoint.ts';
-import { chartMermaid, chartStyle, chartSvg } from '../../src/charts/charts.ts';
+import { chartSvg as chartAside, chartStyle } from '../../src/charts/charts.ts';
+import { chartMermaid, chartSvg } from '../../src/charts/drawing.ts';
 import { layOut, type Placed, page } from '../../src/charts/layout.ts';
 import { readChart } from '../../src/charts/read.ts';
 import { measures, type PlacedLine } from '../../src/charts/shape.ts';
@@ -39,6 +40,22 @@ describe('the charts', function () {
   it('come out the same each time', () => {
     // A machine of its own, so that nothing is remembered of the first drawing.
     expect(chartSvg(endpointMachine.provide({}))).to.equal(chartSvg(endpointMachine));
+  });
+
+  it('are laid out while the process goes on with everything else', async () => {
+    let turns = 0;
+    let isDrawn = false;
+    const drawing = chartAside(collectionMachine.provide({})).then((svg) => {
+      isDrawn = true;
+      return svg;
+    });
+    while (!isDrawn) {
+      turns += 1;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    // In this thread it would take a turn or two, however long each of them.
+    expect(turns).to.be.greaterThan(20);
+    expect(await drawing).to.equal(chartSvg(collectionMachine));
   });
 
   it('name every state, so that a page can light it', () => {
