@@ -347,7 +347,7 @@ function webhookItem(
           required: true,
           description:
             '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<raw body>` with the endpoint’s whole `whsec_…` ' +
-            'secret. Refuse a `t` more than 300 seconds away. While a secret is being rotated there are two `v1`.',
+            'secret. Refuse a `t` more than 300 seconds away. While secrets are being rotated there is one `v1` for each.',
           schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
         },
         { name: 'webhook-id', ...text('The event’s id (Standard Webhooks).') },

@@ -68,7 +68,7 @@ export async function* statementOf(
   const closingTzs = await owedBefore(db, of, of.toMs);
   const sums = { gross: 0, fee: 0, net: 0 };
   let balance = openingTzs;
-  yield csvLine(columns) + csvRow({ row: 'opening', ...times(of.fromMs), balance });
+  yield csvLine(columns) + csvRow({ row: 'opening', ...times(of.fromMs), type: 'from (included)', balance });
   for await (const entries of chunksOf(db, of)) {
     const references = await referencesOf([...new Set(entries.map(({ source }) => source.id))]);
     let text = '';
@@ -93,7 +93,7 @@ export async function* statementOf(
     yield text;
   }
   if (balance !== closingTzs) throw new StatementDiffers(closingTzs, balance);
-  yield csvRow({ row: 'closing', ...times(of.toMs), ...sums, balance });
+  yield csvRow({ row: 'closing', ...times(of.toMs), type: 'to (not included)', ...sums, balance });
 }
 
 /** What was owed to the merchant before a moment, summed by the database from the lines. */

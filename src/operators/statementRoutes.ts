@@ -67,6 +67,8 @@ export function downloadStatement(deps: StatementAdminDeps): Endpoint<OperatorPr
       const fromMs = query.from === undefined ? 0 : momentMs('from', query.from);
       const toMs = Math.min(latestMs, query.to === undefined ? latestMs : momentMs('to', query.to));
       const of = { merchantId: merchant._id, mode: query.mode as 'live' | 'test', fromMs, toMs };
+      if (query.to !== undefined && query.from !== undefined && momentMs('to', query.to) === fromMs)
+        throw faulty(emptyFaults());
       if (fromMs > toMs) throw faulty(periodFaults(query.to !== undefined));
       const text = guarded(statementOf(db, of, referencesOf(collections)), deps, of);
       const name = `statement-${of.merchantId}-${of.mode}.csv`;
@@ -80,6 +82,14 @@ export function downloadStatement(deps: StatementAdminDeps): Endpoint<OperatorPr
       };
     },
   });
+}
+
+/** Whoever asks for a day by naming it twice would get an empty file, which looks like a day without payments. */
+function emptyFaults(): Fault[] {
+  const message =
+    'to is the first moment that is not in the statement any more. For one day, send the day after it: ' +
+    'from=2026-11-21&to=2026-11-22.';
+  return [{ param: 'to', code: 'parameter_invalid', message }];
 }
 
 function periodFaults(hasEnd: boolean): Fault[] {

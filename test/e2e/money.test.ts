@@ -310,8 +310,8 @@ describe('money', function () {
       const [header, opening, ...rest] = lines;
       const closing = rest.pop();
       expect(header).to.match(/^row,time_utc,time_eat,type,/);
-      expect(opening).to.match(/^opening,.*,980$/);
-      expect(closing).to.match(/^closing,.*,10000,200,9800,,10780$/);
+      expect(opening).to.match(/^opening,.*,from \(included\),.*,980$/);
+      expect(closing).to.match(/^closing,.*,to \(not included\),.*,10000,200,9800,,10780$/);
       expect(rest).to.have.length(3);
       expect(rest[0])
         .to.include(`"'=HYPERLINK(""http://evil"")"`)
@@ -356,6 +356,13 @@ describe('money', function () {
       const merchant = await test.merchant();
       const path = (id: string, query: string) => `/merchants/${id}/statement.csv?mode=test${query}`;
       await admin('GET', path(merchant.id, '&from=2026-02-02&to=2026-02-01'), undefined, 400);
+      const { error } = await admin(
+        'GET',
+        path(merchant.id, '&from=2026-02-02&to=2026-02-02'),
+        undefined,
+        400,
+      );
+      expect([error.param, /day after/.test(error.message)]).to.deep.equal(['to', true]);
       await admin('GET', path(merchant.id, '&from=2026-02-31'), undefined, 400);
       await admin('GET', path(merchant.id, '&from=yesterday'), undefined, 400);
       await admin('GET', path(`mer_${'0'.repeat(26)}`, ''), undefined, 404);
