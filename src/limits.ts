@@ -59,3 +59,8 @@ export const limits = {
   settlementDelayMaxDays: 31,
   eatOffsetMs: 3 * hourMs,
 } as const;
+
+/** A push that its process lost is made by a sweep within so long (ms): two rounds are waited for, one is under way. */
+export function rescueMs(sweepIntervalMs: number): number {
+  return limits.pickupMs + 3 * sweepIntervalMs;
+}

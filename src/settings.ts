@@ -241,7 +241,7 @@ export const settings = Type.Object(
     }),
     SWEEP_INTERVAL: duration('How often what Redis lost or nobody answered is looked for.', 5_000, {
       atLeast: '10ms',
-      atMost: '10m',
+      atMost: '18s', // or a push that was lost would be found too late to be sent
     }),
     WORKER_LOST_AFTER: duration('A worker that is silent for so long is dead: others get its jobs.', 15_000, {
       atLeast: '1s',

@@ -43,7 +43,7 @@ import {
   FeePlans,
   feePlansSpec,
 } from './ledger/ledger.ts';
-import { limits } from './limits.ts';
+import { limits, rescueMs } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
@@ -221,7 +221,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
   const feePlan = (planId?: string) => feePlans.current(planId);
-  const collections = new Collections({ db, actors, clock, config, rails, feePlan });
+  const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
 
   return {
     ...{
@@ -281,6 +281,7 @@ function railsOf(
   const test = new TestRail({
     clock,
     simulator: config.simulator,
+    leastWindowMs: 1.25 * rescueMs(config.sweepIntervalMs),
     ring: (...bell) => late.doorbell.ringLater(...bell),
   });
   if (!config.mpesa) {

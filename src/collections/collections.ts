@@ -5,9 +5,11 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { idFloor, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
+import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
 import { type CollectionSpec, int64, type Write } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
+import { Admission } from './admission.ts';
 import { isSandbox, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
@@ -41,7 +43,7 @@ export const collectionsSpec: CollectionSpec = {
 
 const statuses: readonly Status[] = ['created', 'succeeded', 'failed', 'expired'];
 
-/** No rail serves this mode now: none is configured, or its breaker is not closed. */
+/** No rail serves this mode now: none is configured, its breaker is not closed, or our own pushes come too late. */
 export class NoRail extends Error {}
 
 /** The fee would reach the amount. */
@@ -71,6 +73,7 @@ interface CollectionsOptions {
   db: Db;
   actors: Actors;
   clock: Clock;
+  log: Log;
   config: Config;
   rails: Rails;
   /** The version in force of a merchant's fee plan; undefined: of the default. */
@@ -80,9 +83,11 @@ interface CollectionsOptions {
 export class Collections {
   readonly #options: CollectionsOptions;
   readonly #reader: BatchReader<CollectionDoc>;
+  readonly #admission: Admission;
 
   constructor(options: CollectionsOptions) {
     this.#options = options;
+    this.#admission = new Admission({ ...options, plural: collectionsSpec.name });
     this.#reader = new BatchReader(async (ids) => {
       const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
       return new Map(found.map((doc) => [doc._id, doc]));
@@ -103,7 +108,7 @@ export class Collections {
     const { actors, clock, config, rails } = this.#options;
     const { merchantId, mode, merchant } = principal;
     const rail = rails[mode];
-    if (!rail || (await rail.isDown?.())) throw new NoRail();
+    if (!rail || (await rail.isDown?.()) || (await this.#admission.isLate(mode))) throw new NoRail();
     const plan = await this.#options.feePlan(merchant.feePlanId);
     const feeTzs = feeFor(body.amount, plan);
     if (feeTzs >= body.amount) {

@@ -38,10 +38,9 @@ export class Doorbell {
       const jobs = this.#jobs;
       this.#jobs = [];
       this.#options.queues.add(doorbellQueue, jobs).catch((error) => {
-        this.#options.log.debug(
-          { error: String(error) },
-          'doorbell not set; the payment will be found by asking',
-        );
+        this.#options.log.debug({ error: String(error) }, 'without Redis bells are rung by this process');
+        for (const { id, data, delayMs = 0 } of jobs)
+          setTimeout(() => void this.#hear(data.actor as string, id), delayMs).unref();
       });
     });
   };
@@ -59,13 +58,16 @@ export class Doorbell {
   /** Starts answering the door in this process. */
   start(): void {
     this.#options.queues.work(doorbellQueue, 50, async (job) => {
-      const { actor } = job.data as { actor: string };
-      await this.ring(actor, job.id!).catch((error) => {
-        this.#options.log.debug(
-          { actor, error: String(error) },
-          'bell not heard; the payment will be found by asking',
-        );
-      });
+      await this.#hear((job.data as { actor: string }).actor, job.id!);
+    });
+  }
+
+  async #hear(actor: string, ringId: string): Promise<void> {
+    await this.ring(actor, ringId).catch((error) => {
+      this.#options.log.debug(
+        { actor, error: String(error) },
+        'bell not heard; the payment will be found by asking',
+      );
     });
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, completeConfig, loadConfig, readMachine } from '../../src/config.ts';
+import { limits, rescueMs } from '../../src/limits.ts';
 import {
   durationMs,
   durationText,
@@ -109,6 +110,14 @@ describe('a setting', () => {
     const part = { mongodbUri: 'mongodb://other', operatorToken: 'other' };
     const config = completeConfig(loadConfig(configured), part);
     expect(config).include({ mongodbUri: configured.MONGODB_URI, operatorToken: configured.OPERATOR_TOKEN });
+  });
+
+  it('lets no sweep come too late for a push that was lost', () => {
+    expect(faultsOf({ SWEEP_INTERVAL: '18s' })).deep.equal([]);
+    expect(rescueMs(18_000)).below(limits.pushWindowMs);
+    expect(faultsOf({ SWEEP_INTERVAL: '19s' })).deep.equal([
+      'SWEEP_INTERVAL: must be at most 18s, not "19s".',
+    ]);
   });
 
   it('has a default that satisfies its own rule', () => {

@@ -3,6 +3,7 @@ import type { RailTerms } from '../../../machines/collection.ts';
 import type { Clock } from '../../clock.ts';
 import type { MpesaConfig } from '../../config.ts';
 import { newId } from '../../ids.ts';
+import { limits } from '../../limits.ts';
 import type {
   CallbackParse,
   Capabilities,
@@ -39,7 +40,7 @@ const hourMs = 60 * minuteMs;
 
 /** M-Pesa's times. */
 export const mpesaTerms: RailTerms = {
-  pushWindowMs: minuteMs,
+  pushWindowMs: limits.pushWindowMs,
   promptLifeMs: 120 * secondMs,
   answerTimeoutMs: 150 * secondMs,
   pushRetryMs: 5 * secondMs,
