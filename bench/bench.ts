@@ -75,6 +75,11 @@ function wanted(): string[] {
 const [loadBefore] = loadavg();
 const names = wanted();
 const stage = await Stage.open();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    tell(`${signal}: ending`);
+    stage.close().finally(() => process.exit(1));
+  });
 // A part that fails is told, and takes nobody else with it.
 try {
   for (const [at, name] of names.entries()) {

@@ -1,4 +1,5 @@
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
+import { record } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -10,7 +11,7 @@ const merchants = 10;
 const endpointsEach = 5;
 const createsPerSecond = 12;
 const measuredMs = 20_000;
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 /** For what is on its way at the end. */
 const restMs = 3_000;
 
@@ -84,5 +85,6 @@ export async function isolation(stage: Stage, print: (line: string) => void): Pr
     ratios.push(beside / alone);
   }
   const median = ratios.sort((a, b) => a - b)[ratios.length >> 1]!;
+  record('isolation.hanging', median);
   print(`  one of them hangs on every request: p99 ratio ${median.toFixed(2)}× (median of ${rounds})`);
 }

@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
  * entry, balance, event), of 100 merchants, after as many again as warm a process up. Ours also pushes, is called
  * back and asks, which the other ways leave out.
  */
-const count = Number(process.env.BENCH_COUNT ?? 4_000);
+const count = Number(process.env.BENCH_COUNT ?? 3_000);
 const warmup = Math.ceil(count / 4);
 const triedAt = [4, 16, 48];
 const patienceMs = 120_000;

@@ -96,5 +96,6 @@ process.on('message', (message) => {
     process.send?.({ counts: { ...committer.counts }, rss, cpu: process.cpuUsage() });
   }
 });
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 process.on('SIGTERM', () => void service.stop().then(() => process.exit(0)));
 process.send?.({ port, key: keys[0] ?? '', keys, merchantId, merchantIds, adminUrl: service.adminUrl });

@@ -40,5 +40,6 @@ async function payFor(message: unknown): Promise<void> {
   process.send!({ made, retries: committer.counts.retries });
 }
 
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 process.on('message', (message) => void payFor(message));
 process.send!('ready');

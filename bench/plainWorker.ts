@@ -58,6 +58,7 @@ for (let from = 0; from < total; from += 1_000) {
   await queue.addBulk(jobs);
 }
 process.send?.({});
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 process.once('message', () => {
   new Worker('hooks', (job) => post(job.data.body as string), { connection, prefix, concurrency: 100 });
 });

@@ -65,6 +65,7 @@ for (const [name, server] of Object.entries(servers)) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   ports[name] = (server.address() as AddressInfo).port;
 }
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 process.on('message', (message) => {
   if (message === 'reset') {
     count = 0;

@@ -76,4 +76,5 @@ const registered = await fetch(`${process.env.RESTATE_ADMIN}/deployments`, {
 if (!registered.ok) throw new Error(await registered.text());
 
 process.send?.({});
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 process.on('message', () => process.send?.({ paid }));

@@ -24,7 +24,7 @@ import type { Stage } from './stage.ts';
 const merchants = 10;
 
 export async function settling(stage: Stage, print: (line: string) => void): Promise<void> {
-  const sizes = (process.env.BENCH_DAYS ?? '10000,1000000').split(',').map(Number);
+  const sizes = (process.env.BENCH_DAYS ?? '10000,300000').split(',').map(Number);
   print(`\nSettling a day of ${merchants} merchants:`);
   for (const size of sizes) {
     const db = stage.client.db(`bench_settling_${size}`);

@@ -94,6 +94,21 @@ export class Stage {
     return this.#redis.zcard(`${prefix}:${queue}:delayed`);
   }
 
+  /** For how many actors these jobs are: one job may wake many. */
+  async delayedErrands(prefix: string, queue: string): Promise<number> {
+    const ids = await this.#redis.zrange(`${prefix}:${queue}:delayed`, '0', '-1');
+    let errands = 0;
+    for (let from = 0; from < ids.length; from += 1_000) {
+      const reads = this.#redis.pipeline();
+      for (const id of ids.slice(from, from + 1_000)) reads.hget(`${prefix}:${queue}:${id}`, 'data');
+      for (const [, text] of (await reads.exec()) ?? []) {
+        const data = JSON.parse((text as string | null) ?? '{"errands":[]}') as { errands?: unknown[] };
+        errands += data.errands?.length ?? 1;
+      }
+    }
+    return errands;
+  }
+
   /** Commands that Redis has carried out so far. */
   async redisCommands(): Promise<number> {
     return Number(/total_commands_processed:(\d+)/.exec(await this.#redis.info('stats'))?.[1]);

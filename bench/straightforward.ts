@@ -157,6 +157,7 @@ if (process.env.BENCH_ROLE === 'all') {
   });
 }
 
+process.on('disconnect', () => process.exit(1)); // the bench was killed
 const app = new Koa();
 app.use(async (ctx, next) => {
   ctx.set('Request-Id', ctx.get('x-request-id') || randomUUID());

@@ -14,7 +14,7 @@ import type { Stage } from './stage.ts';
  * that is api and worker, live mode against the simulated network in this process.
  */
 const pushes = Number(process.env.BENCH_PUSHES ?? 1_200);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 1);
 const token = 'operator-token-of-the-bench';
 /** Customers take ten minutes: longer than the measurement. The rail gives up after two. */
 const speed = 0.02;
