@@ -63,19 +63,24 @@ export class Stage {
 
   /** Sends a message to a process of the stage and waits for its answer. */
   ask<Reply>(child: ChildProcess, message: unknown): Promise<Reply> {
-    return new Promise((resolve) => {
-      child.once('message', (reply) => resolve(reply as Reply));
-      child.send(message as object);
+    return new Promise((resolve, reject) => {
+      const gone = () => reject(new Error('a process of the bench has ended'));
+      child.once('exit', gone);
+      child.once('message', (reply) => {
+        child.off('exit', gone);
+        resolve(reply as Reply);
+      });
+      child.send(message as object, (error) => (error ? reject(error) : undefined));
     });
   }
 
   async end(child: ChildProcess): Promise<void> {
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
+    this.#children.delete(child);
+    if (child.exitCode !== null || !child.kill('SIGTERM')) return;
     const hard = setTimeout(() => child.kill('SIGKILL'), 15_000);
     await ended;
     clearTimeout(hard);
-    this.#children.delete(child);
   }
 
   /** As a crash would. */
