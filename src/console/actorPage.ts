@@ -6,7 +6,7 @@ import { card, facts } from './layout.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
-import { ago, left, pill, shortId, spaced, timerWords } from './words.ts';
+import { ago, left, pill, shortId, spaced, timerWords, typedMoment } from './words.ts';
 
 /**
  * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
@@ -233,7 +233,7 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
       to: `POST /admin/endpoints/${id}/recover`,
       title: 'Send again what failed',
       hint: 'Everything that was given up since this time, oldest first and throttled. Try it first: that only counts.',
-      fields: { since: { label: 'since (UTC)', value: since.toISOString() } },
+      fields: { since: { label: 'since (EAT)', value: typedMoment(since.getTime()) } },
       submit: 'Send all',
     },
     {

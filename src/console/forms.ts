@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Endpoint, type Fault, type Method, type OperatorPrincipal, roleAllows } from '../http/http.ts';
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
-import { label } from './words.ts';
+import { label, momentTyped } from './words.ts';
 
 /**
  * Forms are made from the schema of the operators' route that they are sent to, and what they send is read back by
@@ -148,7 +148,7 @@ function inputOf(
     return html`<select ${attributes}>${isRequired && value ? '' : html`<option value="">–</option>`}${options}</select>`;
   }
   const isWhole = schema.type === 'integer';
-  return html`<input type="text" ${attributes} value="${value}" autocomplete="off" spellcheck="false" ${isWhole ? html`inputmode="numeric"` : ''} ${schema.maxLength ? html`maxlength="${schema.maxLength}"` : ''} ${schema.format === 'date-time' ? html`placeholder="2026-11-21T09:00:00Z"` : ''}>`;
+  return html`<input type="text" ${attributes} value="${value}" autocomplete="off" spellcheck="false" ${isWhole ? html`inputmode="numeric"` : ''} ${schema.maxLength ? html`maxlength="${schema.maxLength}"` : ''} ${schema.format === 'date-time' ? html`placeholder="2026-11-21 12:00"` : ''}>`;
 }
 
 function choicesOf(schema: FieldSchema): readonly (readonly [string, string])[] | undefined {
@@ -205,6 +205,7 @@ function typedValue(schema: FieldSchema, texts: readonly string[]): unknown {
   if (isNullable(schema) && text.trim() === asDefault) return null;
   if (kind.type === 'integer' && /^\s*-?[\d,]+\s*$/.test(text)) return Number(text.replaceAll(',', ''));
   if (kind.type === 'boolean') return text === 'true';
+  if (kind.format === 'date-time') return momentTyped(text);
   return text;
 }
 

@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 import { card, facts } from './layout.ts';
 import { onboarding } from './merchantPages.ts';
 import type { Page, Visit } from './page.ts';
-import { label, spaced } from './words.ts';
+import { label, moment, spaced } from './words.ts';
 
 /** Pages without a place of their own: the sign-in, what went wrong, what is shown once. */
 export function signInForm(form: { formToken: string; next: string; fault: string | undefined }): Html {
@@ -28,7 +28,7 @@ export function faultBox(error: AppError, about: { requestId: string; at: string
 ${facts([
   ['code', error.code],
   ['request', about.requestId],
-  ['at', about.at],
+  ['at', moment(about.at)],
 ])}
 <p><a href="/console">To the overview</a></p>
 </section>`;

@@ -1,4 +1,5 @@
 import { isoTime } from '../clock.ts';
+import { limits } from '../limits.ts';
 import { type Html, html } from './html.ts';
 
 /** How things are written for people: money, times, ids and events. */
@@ -31,7 +32,7 @@ export function span(ms: number): string {
   return `${Math.floor(seconds / size)} ${unit}${lesser ? ` ${lesser} ${restUnit}` : ''}`;
 }
 
-/** A moment in Dar es Salaam, with UTC to hover: `21 Nov 17:05:09`. */
+/** A moment in Dar es Salaam, with UTC to hover: `21 Nov 17:05:09 EAT`. Every time of the console is in that zone. */
 export function moment(at: string | number | null | undefined): Html {
   if (at === null || at === undefined) return html`<span class="quiet">–</span>`;
   const ms = typeof at === 'number' ? at : Date.parse(at);
@@ -49,7 +50,20 @@ const eatFormat = new Intl.DateTimeFormat('en-GB', {
 });
 
 function eat(ms: number): string {
-  return eatFormat.format(ms).replace(',', '');
+  return `${eatFormat.format(ms).replace(',', '')} EAT`;
+}
+
+/** A moment as it is typed into a field, in the zone of all others: `2026-11-21 17:05:09`. */
+export function typedMoment(ms: number): string {
+  return isoTime(ms + limits.eatOffsetMs)
+    .slice(0, 'yyyy-mm-dd hh:mm:ss'.length)
+    .replace('T', ' ');
+}
+
+/** What somebody typed as a moment, as the routes take it; with a zone of its own, or not understood, as it is. */
+export function momentTyped(text: string): string {
+  const parts = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d)?)?\s*$/.exec(text);
+  return parts ? `${parts[1]}T${parts[2] ?? '00:00'}${parts[3] ?? ':00'}+03:00` : text;
 }
 
 /** How long ago, counted on by the script. */
@@ -57,7 +71,7 @@ export function ago(at: string | number | null | undefined, nowMs: number): Html
   if (at === null || at === undefined) return html`<span class="quiet">–</span>`;
   const ms = typeof at === 'number' ? at : Date.parse(at);
   const text = span(nowMs - ms);
-  return html`<time datetime="${isoTime(ms)}" title="${eat(ms)} in Dar es Salaam" data-since="${ms}">${text}</time>`;
+  return html`<time datetime="${isoTime(ms)}" title="${eat(ms)}" data-since="${ms}">${text}</time>`;
 }
 
 /** How long until then, counted down by the script. */
@@ -65,7 +79,7 @@ export function left(due: string | number, nowMs: number): Html {
   const ms = typeof due === 'number' ? due : Date.parse(due);
   if (!Number.isFinite(ms)) return html`<span class="quiet">–</span>`;
   const text = ms > nowMs ? span(ms - nowMs) : 'now';
-  return html`<time class="countdown" datetime="${isoTime(ms)}" title="${eat(ms)} in Dar es Salaam" data-due="${ms}">${text}</time>`;
+  return html`<time class="countdown" datetime="${isoTime(ms)}" title="${eat(ms)}" data-due="${ms}">${text}</time>`;
 }
 
 /** `created.underReview.polling` → `under review`: the part that says most. */

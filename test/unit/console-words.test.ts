@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { eventWords, reasonWords, spaced, timerWords } from '../../src/console/words.ts';
+import {
+  eventWords,
+  moment,
+  momentTyped,
+  reasonWords,
+  spaced,
+  timerWords,
+  typedMoment,
+} from '../../src/console/words.ts';
 import { faultTable } from '../../src/webhooks/faults.ts';
 import { models } from '../support/every-chart.ts';
 
@@ -15,6 +23,16 @@ describe('the console’s words', () => {
       }
     });
   }
+
+  it('tell every time in one zone, and take it typed in the same', () => {
+    const at = Date.parse('2026-11-21T22:05:09Z');
+    expect(String(moment(at))).to.include('>22 Nov 01:05:09 EAT<');
+    expect(typedMoment(at)).to.equal('2026-11-22 01:05:09');
+    expect(Date.parse(momentTyped(typedMoment(at)))).to.equal(at);
+    expect(momentTyped('2026-11-22')).to.equal('2026-11-22T00:00:00+03:00');
+    expect(momentTyped('2026-11-22 01:05')).to.equal('2026-11-22T01:05:00+03:00');
+    for (const text of ['2026-11-21T22:05:09Z', 'yesterday']) expect(momentTyped(text)).to.equal(text);
+  });
 
   it('say why an attempt failed', () => {
     for (const { reason } of faultTable) expect(reasonWords(reason)).to.match(/ /).and.to.not.include('_');
