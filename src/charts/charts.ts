@@ -45,17 +45,22 @@ let before: Promise<unknown> = Promise.resolve();
 
 function layOutAside(box: Box, width: number | undefined): Promise<Placed> {
   // Where there can be no thread, as in a bundle without the thread's file, a late drawing is better than none.
-  const placed = before.then(() => inThread({ box, width })).catch(() => layOut(box, width));
+  const placed = before
+    .then(() => inThread({ box, width }))
+    .catch((error: Error) => {
+      process.emitWarning(`A chart was laid out beside everything else: ${error.message}`, 'ChartThread');
+      return layOut(box, width);
+    });
   before = placed;
   return placed;
 }
 
 function inThread(order: Order): Promise<Placed> {
   return new Promise((resolve, reject) => {
-    const thread = new Worker(new URL('./thread.ts', import.meta.url), {
-      workerData: order,
-      execArgv: [`--import=${import.meta.resolve('tsx')}`],
-    });
+    // On Node 20 a thread does not take TypeScript by the process's own flags.
+    const [api, file] = [import.meta.resolve('tsx/esm/api'), new URL('./thread.ts', import.meta.url).href];
+    const code = `import('${api}').then(({ register }) => { register(); return import('${file}'); });`;
+    const thread = new Worker(code, { eval: true, workerData: order, execArgv: [] });
     thread.unref();
     thread.once('message', resolve);
     thread.once('error', reject);

@@ -43,6 +43,9 @@ describe('the charts', function () {
   });
 
   it('are laid out while the process goes on with everything else', async () => {
+    const warnings: string[] = [];
+    const note = ({ name }: Error) => warnings.push(name);
+    process.on('warning', note);
     let turns = 0;
     let isDrawn = false;
     const drawing = chartAside(collectionMachine.provide({})).then((svg) => {
@@ -56,6 +59,8 @@ describe('the charts', function () {
     // In this thread it would take a turn or two, however long each of them.
     expect(turns).to.be.greaterThan(20);
     expect(await drawing).to.equal(chartSvg(collectionMachine));
+    process.off('warning', note);
+    expect(warnings).to.not.include('ChartThread');
   });
 
   it('name every state, so that a page can light it', () => {
