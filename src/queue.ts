@@ -27,6 +27,9 @@ const workerDefaults = {
 export const jobDefaults: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
 
 const closeWithinMs = 2_000;
+/** How often each side is asked for an answer, and how long it may take. */
+const beatMs = 1_000;
+const answerWithinMs = 2_000;
 
 export interface NewJob {
   id: string;
@@ -42,7 +45,11 @@ export class Queues {
   readonly #workers: Worker[] = [];
   /** For everything that must answer at once or not at all. */
   readonly redis: Redis;
-  readonly #shared: Redis;
+  /** The line of the workers. */
+  readonly ofWorkers: Redis;
+  /** Whether the last command of each side was answered: a socket that is open says nothing. */
+  readonly #answers = { producers: true, workers: true };
+  readonly #beats: NodeJS.Timeout;
 
   /** `lostAfterMs`: a worker that is silent for so long is dead, and its jobs are given to others. */
   constructor(url: string, prefix: string, log: Log, lostAfterMs = 15_000) {
@@ -50,10 +57,44 @@ export class Queues {
     this.#log = log;
     this.#lostAfterMs = lostAfterMs;
     this.redis = new Redis(url, impatient);
-    this.#shared = new Redis(url, patient);
-    for (const client of [this.redis, this.#shared]) {
+    this.ofWorkers = new Redis(url, patient);
+    for (const client of [this.redis, this.ofWorkers]) {
       client.on('error', (error) => log.debug({ error: error.message }, 'redis'));
     }
+    this.#beats = setInterval(() => {
+      void this.#beat('producers', this.redis);
+      if (this.#workers.length > 0) void this.#beat('workers', this.ofWorkers);
+    }, beatMs).unref();
+  }
+
+  /**
+   * A write that any Redis takes which is of use: refused by a node of a cluster, a replica, one without memory. A line
+   * of the workers that takes commands and answers nothing would stay so for ever, and is made anew.
+   */
+  async #beat(side: 'producers' | 'workers', client: Redis): Promise<void> {
+    if (client.status !== 'ready') return;
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<'silent'>((resolve) => {
+      timer = setTimeout(resolve, answerWithinMs, 'silent').unref();
+    });
+    const answer = client.set(`${this.#prefix}.beat`, '1', 'PX', 60_000).then(
+      () => 'answered' as const,
+      () => 'refused' as const,
+    );
+    const heard = await Promise.race([answer, silence]).finally(() => clearTimeout(timer));
+    if ((heard === 'answered') !== this.#answers[side]) this.#log.info({ side, heard }, 'redis');
+    this.#answers[side] = heard === 'answered';
+    if (heard === 'silent' && side === 'workers') client.disconnect(true);
+  }
+
+  /** @throws Error when Redis is a node of a cluster, which would refuse most of our commands. */
+  async refuseCluster(): Promise<void> {
+    const about = await this.redis.info('cluster').catch(() => '');
+    if (!/cluster_enabled:1/.test(about)) return;
+    throw new Error(
+      'REDIS_URL names a node of a Redis Cluster, which cannot carry BullMQ’s queues. Give the service a Redis of its ' +
+        'own, with cluster-enabled no.',
+    );
   }
 
   /** Waits for Redis at most this long; the service starts without it as well. */
@@ -64,14 +105,16 @@ export class Queues {
     return this.ready;
   }
 
+  /** Whether both sides had an answer to their last command. */
   get ready(): boolean {
-    return this.redis.status === 'ready';
+    const { producers, workers } = this.#answers;
+    return this.redis.status === 'ready' && producers && workers;
   }
 
   /** Adds jobs in one round trip. @throws when Redis does not answer within two seconds. */
   async add(name: string, jobs: readonly NewJob[]): Promise<void> {
     if (jobs.length === 0) return;
-    if (!this.ready) throw new Error('redis is not connected');
+    if (!this.ready) throw new Error('redis does not answer');
     await this.queue(name).addBulk(
       jobs.map(({ id, data, delayMs }) => ({
         name,
@@ -96,7 +139,7 @@ export class Queues {
   /** Starts a worker; `concurrency` jobs of this process at once. */
   work(name: string, concurrency: number, processor: (job: Job, token: string) => Promise<void>): Worker {
     const worker = new Worker(name, async (job, token) => processor(job, token!), {
-      connection: this.#shared,
+      connection: this.ofWorkers,
       prefix: this.#prefix,
       concurrency,
       lockDuration: this.#lostAfterMs,
@@ -119,11 +162,12 @@ export class Queues {
 
   /** BullMQ's own closing waits for ever when Redis is away; nothing is lost by not waiting. */
   async close(): Promise<void> {
+    clearInterval(this.#beats);
     const workers = this.#workers.map((worker) => worker.close(true));
     const queues = [...this.#queues.values()].map((queue) => queue.close());
     const patience = new Promise((resolve) => setTimeout(resolve, closeWithinMs).unref());
     await Promise.race([Promise.allSettled([...workers, ...queues]), patience]);
     this.redis.disconnect();
-    this.#shared.disconnect();
+    this.ofWorkers.disconnect();
   }
 }

@@ -65,7 +65,7 @@ export async function startService({
     await prepareDatabase(patientDb, collectionSpecs);
     const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
     stops.push(() => queues.close());
-    await queues.connected(2 * limits.secondMs);
+    if (await queues.connected(2 * limits.secondMs)) await queues.refuseCluster();
     const wired = wire({ db, patientDb, clock, log, config, queues });
     wired.feed.start();
     stops.push(async () => wired.feed.close());
