@@ -1,11 +1,12 @@
 import { assign, setup } from 'xstate';
 
 /**
- * A rail's health, one breaker per rail and operation (CONTRACT 19.6). Failed connects, 5xx and questions without
- * an answer count; a business answer never does, and neither does a push's time-out, which is a customer's silence.
+ * A rail's health, one breaker per rail and operation (CONTRACT 19.6). Failed connects, refusals of ourselves, 5xx,
+ * time-outs and the platform's general errors count; a business answer never does.
  *
- * While it is not closed nothing is sent: half-open asks with the session call, never with a push. A healthy rail
- * costs no step: workers tell of an answer only while failures are counted.
+ * While it is not closed nothing is sent: half-open asks about a payment that does not exist, never with a push. What
+ * closes on such an answer is on trial until the operation itself has been answered: its first failure opens it again,
+ * for longer. A healthy rail costs no step: workers tell of an answer only while failures are counted.
  */
 
 export interface BreakerInput {
@@ -29,11 +30,15 @@ export interface BreakerContext {
   lastFailureAt: number | null;
   /** When it opened; null while it is closed. */
   openedAt: number | null;
+  /** Waits so far; back to none when the operation is answered. */
   probes: number;
+  /** Closed by a probe, and not answered since. */
+  isOnTrial: boolean;
 }
 
 export type BreakerEvent =
-  | { type: 'rail.failed'; at: number }
+  /** `isRefusal`: it answered, and refused us. */
+  | { type: 'rail.failed'; at: number; isRefusal?: boolean }
   | { type: 'rail.answered'; at: number }
   | { type: 'probe.succeeded'; at: number }
   | { type: 'probe.failed'; at: number }
@@ -63,6 +68,9 @@ const inARow = (context: BreakerContext, at: number): number => {
   return (isNear ? context.failures : 0) + 1;
 };
 
+const isTooMany = (context: BreakerContext, event: { at?: number }): boolean =>
+  context.isOnTrial || inARow(context, timeOf(event, context)) >= context.terms.failuresMax;
+
 export const breakerMachine = setup({
   types: {
     context: {} as BreakerContext,
@@ -71,20 +79,27 @@ export const breakerMachine = setup({
   },
   actions: {
     raiseAlert: (_, _params: { kind: string }) => {},
-    /** Asks the rail for a session, which moves nothing. */
+    /** Asks the rail about a payment that does not exist, which moves nothing. */
     probeRail: () => {},
 
     countFailure: assign(({ context, event }) => {
       const at = timeOf(event, context);
       return { failures: inARow(context, at), lastFailureAt: at };
     }),
-    markOpened: assign(({ context, event }) => ({ openedAt: timeOf(event, context), probes: 0 })),
+    markOpened: assign(({ context, event }) => ({
+      openedAt: timeOf(event, context),
+      probes: context.isOnTrial ? context.probes + 1 : 0,
+      isOnTrial: false,
+    })),
     countProbe: assign({ probes: ({ context }) => context.probes + 1 }),
-    recover: assign({ failures: 0, lastFailureAt: null, openedAt: null, probes: 0 }),
+    recover: assign({ failures: 0, lastFailureAt: null, openedAt: null, probes: 0, isOnTrial: false }),
+    beginTrial: assign({ failures: 0, lastFailureAt: null, openedAt: null, isOnTrial: true }),
   },
   guards: {
-    isTooMany: ({ context, event }) => inARow(context, timeOf(event, context)) >= context.terms.failuresMax,
-    hasFailures: ({ context }) => context.failures > 0,
+    isTooMany: ({ context, event }) => isTooMany(context, event),
+    isRefusedTooOften: ({ context, event }) =>
+      event.type === 'rail.failed' && event.isRefusal === true && isTooMany(context, event),
+    hasFailures: ({ context }) => context.failures > 0 || context.isOnTrial,
   },
   delays: {
     openDelay: ({ context: { terms, probes } }) =>
@@ -93,7 +108,7 @@ export const breakerMachine = setup({
   },
 }).createMachine({
   id: 'breaker',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
@@ -108,6 +123,7 @@ export const breakerMachine = setup({
     lastFailureAt: null,
     openedAt: null,
     probes: 0,
+    isOnTrial: false,
   }),
   initial: 'closed',
   states: {
@@ -115,6 +131,11 @@ export const breakerMachine = setup({
       id: 'closed',
       on: {
         'rail.failed': [
+          {
+            guard: 'isRefusedTooOften',
+            target: '#open',
+            actions: ['countFailure', 'markOpened', { type: 'raiseAlert', params: { kind: 'rail_refused' } }],
+          },
           {
             guard: 'isTooMany',
             target: '#open',
@@ -142,7 +163,7 @@ export const breakerMachine = setup({
           after: { openDelay: '#halfOpen' },
           on: {
             // A probe that was thought lost has its answer after all.
-            'probe.succeeded': { target: '#closed', actions: 'recover' },
+            'probe.succeeded': { target: '#closed', actions: 'beginTrial' },
             'operator.opened': '#heldOpen',
           },
         },
@@ -155,7 +176,7 @@ export const breakerMachine = setup({
       entry: 'probeRail',
       after: { probeTimeout: { target: '#openWaiting', actions: 'countProbe' } },
       on: {
-        'probe.succeeded': { target: '#closed', actions: 'recover' },
+        'probe.succeeded': { target: '#closed', actions: 'beginTrial' },
         'probe.failed': { target: '#openWaiting', actions: 'countProbe' },
         'operator.opened': '#heldOpen',
         'operator.closed': { target: '#closed', actions: 'recover' },

@@ -19,6 +19,10 @@ export interface RailTerms {
   promptLifeMs: number;
   answerTimeoutMs: number;
   pushRetryMs: number;
+  /** Waits between asks while the customer may still approve: kind to the network, for most call back. */
+  approvalLadderMs: number[];
+  /** The same just after a callback, whose payment the network may not have indexed yet. */
+  noticeLadderMs: number[];
   pollLadderMs: number[];
   /** "Not found" counts only for asks that start this long after the last moment a push may have begun. */
   notFoundGraceMs: number;
@@ -41,6 +45,8 @@ export type FailureCode =
   | 'payer_not_found'
   | 'payer_limit_reached'
   | 'payer_blocked'
+  /** Other payments waited on this phone until it was too late for this one. */
+  | 'payer_busy'
   | 'provider_unavailable'
   | 'provider_error';
 
@@ -86,7 +92,8 @@ export type CollectionEvent =
   | ({ type: 'push.accepted' } & Answer)
   | ({ type: 'push.succeeded' } & Verdict)
   | ({ type: 'push.failed' } & Failure)
-  | ({ type: 'push.notAttempted' } & Answer)
+  /** `code`: why, where the network is not to blame. */
+  | ({ type: 'push.notAttempted'; code?: FailureCode } & Answer)
   | ({ type: 'push.unknown' } & Answer)
   | ({ type: 'ask.undecided'; answer: 'pending' | 'unknown' } & Answer)
   | ({ type: 'ask.succeeded' } & Verdict)
@@ -146,7 +153,8 @@ const failureOf = (event: CollectionEvent): { code: FailureCode; message: string
   if (event.type === 'operator.resolved') {
     return { code: event.failureCode ?? 'provider_error', message: null };
   }
-  return { code: 'provider_unavailable', message: null };
+  const code = event.type === 'push.notAttempted' ? event.code : undefined;
+  return { code: code ?? 'provider_unavailable', message: null };
 };
 
 export const collectionMachine = setup({
@@ -217,6 +225,7 @@ export const collectionMachine = setup({
       event.type === 'ask.notFound' &&
       context.notFoundAt !== null &&
       (event.askedAt ?? 0) >= context.notFoundAt + context.terms.notFoundSpacingMs,
+    hasNoticesLeft: ({ context }) => context.asks + 1 < (context.terms.noticeLadderMs?.length ?? 0),
     hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
     hasWatchesLeft: ({ context }) => context.asks + 1 < context.terms.watchLadderMs.length,
     isLateAccepted: ({ context }) => context.acceptsLate,
@@ -228,6 +237,8 @@ export const collectionMachine = setup({
     answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
     pushRetryDelay: ({ context }) => waitOf(context.terms.pushRetryMs),
     approvalTimeout: ({ context, event }) => waitOf(context.expiresAt - timeOf(event, context)),
+    approvalDelay: ({ context }) => rungOf(context.terms.approvalLadderMs, context.asks),
+    noticeDelay: ({ context }) => rungOf(context.terms.noticeLadderMs, context.asks),
     pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
     confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
     reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
@@ -236,7 +247,7 @@ export const collectionMachine = setup({
   },
 }).createMachine({
   id: 'collection',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
@@ -318,7 +329,36 @@ export const collectionMachine = setup({
             backingOff: { id: 'backingOff', after: { pushRetryDelay: 'sending' } },
           },
         },
-        awaitingApproval: { id: 'awaitingApproval', after: { approvalTimeout: '#confirming' } },
+        /** The customer has the prompt. A callback tells of the end as a rule; lost ones are made up for by asking. */
+        awaitingApproval: {
+          id: 'awaitingApproval',
+          initial: 'waiting',
+          entry: 'resetLadder',
+          after: { approvalTimeout: '#confirming' },
+          on: { 'rail.noticed': { target: '.noticed', actions: ['resetLadder', 'ringBell'] } },
+          states: {
+            waiting: {
+              id: 'approvalWaiting',
+              after: {
+                approvalDelay: { target: 'waiting', reenter: true, actions: ['countAsk', 'ringBell'] },
+              },
+            },
+            noticed: {
+              id: 'approvalNoticed',
+              after: {
+                noticeDelay: [
+                  {
+                    guard: 'hasNoticesLeft',
+                    target: 'noticed',
+                    reenter: true,
+                    actions: ['countAsk', 'ringBell'],
+                  },
+                  { target: 'waiting', actions: ['resetLadder', 'ringBell'] },
+                ],
+              },
+            },
+          },
+        },
         confirming: {
           id: 'confirming',
           initial: 'polling',

@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { durationMs, formats, listOf } from './formats.ts';
 import {
-  durationMs,
-  formats,
-  listOf,
   nearestSetting,
   type Setting,
   type SettingName,
@@ -86,6 +84,8 @@ export interface MpesaConfig {
   isSynchronous: boolean;
   sessionLifeMs: number;
   callbackSecret: string | undefined;
+  /** Waits between questions while the customer may approve. */
+  askDelaysMs: readonly number[];
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -360,10 +360,10 @@ function mpesaOf(is: Settings): MpesaConfig | undefined {
   return {
     baseUrl: is.MPESA_BASE_URL.replace(/\/+$/, ''),
     ...{ apiKey: is.MPESA_API_KEY!, publicKey: is.MPESA_PUBLIC_KEY! },
-    serviceProviderCode: is.MPESA_SERVICE_PROVIDER_CODE!,
+    ...{ serviceProviderCode: is.MPESA_SERVICE_PROVIDER_CODE! },
     ...{ origin: is.MPESA_ORIGIN, isSynchronous: is.MPESA_SYNCHRONOUS },
-    sessionLifeMs: durationMs(is.MPESA_SESSION_LIFE)!,
-    callbackSecret: is.MPESA_CALLBACK_SECRET,
+    ...{ sessionLifeMs: durationMs(is.MPESA_SESSION_LIFE)!, callbackSecret: is.MPESA_CALLBACK_SECRET },
+    askDelaysMs: listOf(is.MPESA_ASK_DELAYS).map((delay) => durationMs(delay)!),
   };
 }
 

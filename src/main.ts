@@ -44,8 +44,11 @@ async function main(): Promise<void> {
     });
     const service = await running.service;
     if (running.stopping) return;
-    if (config.mongodbUri) say(`ready: ${service.baseUrl ?? 'worker'} (operators: ${service.adminUrl})`);
-    else await welcome(service, complete);
+    if (config.mongodbUri) {
+      say(
+        `ready: ${service.baseUrl ?? 'worker'} (operators: ${service.adminUrl}; live mode: ${liveMode(service)})`,
+      );
+    } else await welcome(service, complete);
   } catch (error) {
     log.debug({ error: String((error as Error).stack) }, 'start failed');
     await stop(`Kusanya did not start: ${(error as Error).message}`, 1);
@@ -105,6 +108,7 @@ Kusanya ${version} is ready. Data is in ${config.dataDir}; Ctrl-C stops everythi
   console     ${service.adminUrl}/console   (API: ${service.adminUrl}/admin)
   token       ${config.operatorToken}
   test key    ${kept.testKey}   (merchant ${kept.merchantId})
+  live mode   ${liveMode(service)}
 
 Collect TZS 5,000 in test mode; it succeeds within 20 seconds:
 
@@ -113,6 +117,14 @@ Collect TZS 5,000 in test mode; it succeeds within 20 seconds:
     -H "Idempotency-Key: $(date +%s%N)" -H 'Content-Type: application/json' \\
     -d '{"amount": 5000, "phone": "255700000000", "reference": "order-1"}'
 `);
+}
+
+/** Which network live payments go to, and how: a sandbox must not be taken for production, nor the other way round. */
+function liveMode({ wired }: Service): string {
+  const { live } = wired.rails;
+  if (!live?.line) return 'no network is configured';
+  const { address, isSandbox, answers } = live.line;
+  return `${live.name} ${isSandbox ? 'SANDBOX' : 'PRODUCTION'} at ${address}, ${answers}`;
 }
 
 async function makeFirstMerchant(service: Service, config: Config) {

@@ -167,6 +167,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
   });
   workers.start();
   doorbell.start();
+  tendRail(wired, stops);
   await settlements.start(queues);
   sweeper.start();
   stops.push(async () => {
@@ -175,6 +176,26 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
     await handover.flush();
   });
   return sweeper;
+}
+
+/** A session is at hand before the first payment needs it, and a network that falls silent is noticed. */
+function tendRail({ rails, log }: Wired, stops: (() => Promise<unknown>)[]): void {
+  const { live } = rails;
+  if (!live?.tend) return;
+  let isTending = false;
+  const tend = () => {
+    if (isTending) return;
+    isTending = true;
+    live
+      .tend?.()
+      .catch((error) => log.debug({ error: String(error) }, 'rail not tended'))
+      .finally(() => {
+        isTending = false;
+      });
+  };
+  tend();
+  const timer = setInterval(tend, 5 * limits.secondMs);
+  stops.push(async () => clearInterval(timer));
 }
 
 async function startListeners(

@@ -1,82 +1,11 @@
-import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { type Static, type TSchema, Type } from 'typebox';
-import { failpoints, isFailpoint } from './failpoint.ts';
+import { durationText, type formats } from './formats.ts';
 import { limits } from './limits.ts';
 
 /**
  * THE SETTINGS: every environment variable of the service with its default, bounds and description. config.ts
  * reads them; .env.example and the table in docs/OPERATING.md are printed from here.
  */
-
-/** `72h` → 259,200,000. Undefined for anything that is not a number with one of our units. */
-export function durationMs(text: string): number | undefined {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
-  return unit ? Math.round(Number(number) * unitMs[unit as keyof typeof unitMs]) : undefined;
-}
-
-/** 259,200,000 → `3d`, with the largest unit that leaves no fraction. */
-export function durationText(ms: number): string {
-  const [unit, each] = Object.entries(unitMs).find(([, unitMs]) => ms % unitMs === 0) ?? ['ms', 1];
-  return `${ms / each}${unit}`;
-}
-
-/** `a, b` → `['a', 'b']`; empty text is an empty list. */
-export function listOf(text: string): string[] {
-  return text.split(',').flatMap((part) => part.trim() || []);
-}
-
-const unitMs = { d: limits.dayMs, h: limits.hourMs, m: limits.minuteMs, s: limits.secondMs, ms: 1 };
-
-/** Kinds of text beyond JSON Schema's: what counts as one, and how a fault asks for it. */
-export const formats = {
-  duration: { is: isDuration, wants: 'a duration such as 500ms, 10s, 1m or 72h' },
-  durations: {
-    is: (text: string) => listOf(text).length > 0 && listOf(text).every(isDuration),
-    wants: 'durations separated by commas, such as 1m,5m,30m',
-  },
-  durationRange: {
-    is: (text: string) => text.split('..').length === 2 && text.split('..').every(isDuration),
-    wants: 'two durations such as 10s..20s',
-  },
-  cidrs: {
-    is: (text: string) => listOf(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
-    wants: 'address ranges separated by commas, such as 127.0.0.0/8,10.1.0.0/16',
-  },
-  servers: {
-    is: (text: string) => listOf(text).every(isServer),
-    wants: 'addresses separated by commas, such as 10.0.0.2:53',
-  },
-  webAddress: {
-    is: (text: string) => /^https?:\/\//.test(text) && URL.canParse(text),
-    wants: 'an address that begins with https:// or http://',
-  },
-  mongodbUri: {
-    is: (text: string) => /^mongodb(\+srv)?:\/\/[^/]/.test(text),
-    wants: 'an address that begins with mongodb:// or mongodb+srv://',
-  },
-  redisUrl: {
-    is: (text: string) => /^rediss?:\/\/[^/]/.test(text) && URL.canParse(text),
-    wants: 'an address that begins with redis:// or rediss://',
-  },
-  failpoint: {
-    is: isFailpoint,
-    wants: `one of ${failpoints.join(', ')}; with :5 at its end, the fifth time`,
-  },
-  key32: {
-    is: (text: string) => Buffer.from(text, 'base64').length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(text),
-    wants: '32 random bytes in base64; make them with: openssl rand -base64 32',
-  },
-} as const;
-
-function isDuration(text: string): boolean {
-  return durationMs(text) !== undefined;
-}
-
-function isServer(text: string): boolean {
-  const [, bracketed, plain] = /^(?:\[(.+)\]|([^:]+))(?::\d{1,5})?$/.exec(text) ?? [];
-  return isIP(bracketed ?? plain ?? text) > 0;
-}
 
 /** Our own words in the schema, declared to ajv so that it stays strict. */
 export const vocabulary = ['secret', 'section', 'wants'] as const;
@@ -320,7 +249,9 @@ export const settings = Type.Object(
       },
     ),
     MPESA_API_KEY: optional('API key of the application.', { secret: true }),
-    MPESA_PUBLIC_KEY: optional("M-Pesa's public key, base64 without header lines."),
+    MPESA_PUBLIC_KEY: optional("M-Pesa's public key, base64 without header lines.", {
+      format: 'rsaPublicKey',
+    }),
     MPESA_SERVICE_PROVIDER_CODE: optional('Short code that collects the money.'),
     MPESA_ORIGIN: text('Origin header of the calls, as registered with M-Pesa.', { default: '*' }),
     MPESA_SYNCHRONOUS: Type.Boolean({
@@ -336,9 +267,15 @@ export const settings = Type.Object(
         atMost: '7d',
       },
     ),
+    MPESA_ASK_DELAYS: text(
+      'Waits between questions about a payment while its customer may approve; the last one repeats.',
+      { format: 'durations', default: '20s,20s,30s,40s' },
+    ),
     MPESA_CALLBACK_SECRET: optional("Last part of the callback's address, at least 16 characters.", {
       secret: true,
       minLength: minSecretChars,
+      pattern: '^[A-Za-z0-9._~-]*$',
+      wants: 'letters, digits and . _ ~ - only, for it is part of an address',
     }),
   },
   { additionalProperties: false },

@@ -22,7 +22,12 @@ import {
 import { alertsSpec } from './alerts.ts';
 import { BatchReader } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { Collections, collectionsSpec, crowdedStates } from './collections/collections.ts';
+import {
+  Collections,
+  collectionMigrations,
+  collectionsSpec,
+  crowdedStates,
+} from './collections/collections.ts';
 import {
   type CollectionNeeds,
   collectionCallEffects,
@@ -53,6 +58,7 @@ import type { Queues } from './queue.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Breakers,
+  breakerMigrations,
   breakersSpec,
   Callbacks,
   callbacksSpec,
@@ -60,6 +66,7 @@ import {
   Doorbell,
   GuardedRail,
   MpesaRail,
+  type MpesaWatch,
   PhoneTurns,
   phoneTurnsSpec,
   type Rails,
@@ -191,7 +198,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
 
   // The corridor needs the effects and some effects need the corridor, which they reach when they run.
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
-  const { rails, prepareRails, closeRails } = railsOf({ db, clock, log, config }, late);
+  const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
+  const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);
   const seats = new Seats(clock);
   const webhookNeeds: WebhookNeeds = {
     ...{ db, clock, config, events, poster, webhooks, seats },
@@ -273,9 +281,10 @@ function corridorOf(
   return { lanes, actors, handover };
 }
 
+type RailNeeds = Omit<WiringOptions, 'queues' | 'patientDb'> & { lease: Lease; watch: MpesaWatch };
 /** The rail of each mode; the live one behind its breakers, where one is configured. */
 function railsOf(
-  { db, clock, log, config }: Omit<WiringOptions, 'queues' | 'patientDb'>,
+  { db, clock, log, config, lease, watch }: RailNeeds,
   late: { actors: Actors; doorbell: Doorbell },
 ): { rails: Rails; prepareRails(): Promise<void>; closeRails(): void } {
   const test = new TestRail({
@@ -291,9 +300,10 @@ function railsOf(
   }
   const name = sessionsName(config.mpesa);
   const sessions = new StoredSessions({ db, clock, secretsKey: config.secretsKey, name });
-  const mpesa = new MpesaRail({ config: config.mpesa, clock, sessions });
+  const mpesa = new MpesaRail({ config: config.mpesa, clock, sessions, watch });
   const breakers = new Breakers({ actors: () => late.actors, clock, log, rail: mpesa.name });
-  const rails = { test, live: new GuardedRail(mpesa, breakers, new PhoneTurns(db, clock)) };
+  const turns = new PhoneTurns({ db, clock, lease });
+  const rails = { test, live: new GuardedRail({ rail: mpesa, breakers, turns, clock }) };
   checkApart(rails);
   return { rails, prepareRails: () => breakers.prepare(), closeRails: () => mpesa.close() };
 }
@@ -314,7 +324,7 @@ function definitionsOf(needs: {
       calls: collectionCallEffects(needs.collection),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       crowded: crowdedStates,
-      migrations: {},
+      migrations: collectionMigrations,
     },
     {
       name: 'delivery',
@@ -355,7 +365,7 @@ function definitionsOf(needs: {
       machine: breakerMachine,
       writes: breakerWriteEffects(),
       calls: breakerCallEffects(needs.breaker),
-      migrations: {},
+      migrations: breakerMigrations,
     },
   ];
 }

@@ -14,6 +14,7 @@ import { isSandbox, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
 
+export { collectionMigrations } from './migrations.ts';
 export { isSandbox, parsePhone } from './phone.ts';
 export { type CollectionDoc, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
@@ -21,7 +22,8 @@ export { failureCodes } from './schema.ts';
 /** What a payment passes or rests in when all goes well. */
 export const crowdedStates: readonly string[] = [
   'created.pushing.sending',
-  'created.awaitingApproval',
+  'created.awaitingApproval.waiting',
+  'created.awaitingApproval.noticed',
   'created.confirming.polling',
   'succeeded.standing',
 ];

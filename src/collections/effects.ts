@@ -194,7 +194,8 @@ function kept(
   const { _id: collectionId, merchantId, mode } = doc;
   const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs: at }, answer);
   if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
-  const detail = { fault: answer.fault, code: answer.evidence?.code, text: answer.evidence?.text };
+  const { code, httpStatus, text } = answer.evidence ?? {};
+  const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
   const alert = raiseAlert({ kind: 'rail_refused', at, about: collectionId, merchantId, mode, detail });
   return [...writes, alert];
 }
@@ -229,6 +230,9 @@ async function push(rail: Rail, view: CallView): Promise<CallAnswer | CallLeft> 
   return { event: pushEvent(outcome, claimedAt ?? at), writes: kept(view, 'push', outcome) };
 }
 
+/** The network is well; the customer had other prompts to answer. */
+const busy = { code: 'payer_busy' } as const;
+
 function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {
   switch (outcome.kind) {
     case 'succeeded':
@@ -238,7 +242,7 @@ function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {
     case 'accepted':
       return { type: 'push.accepted', askedAt };
     case 'notAttempted':
-      return { type: 'push.notAttempted', askedAt };
+      return { type: 'push.notAttempted', askedAt, ...(outcome.why === 'phone_busy' ? busy : {}) };
     case 'unknown':
       return { type: 'push.unknown', askedAt };
   }

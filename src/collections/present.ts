@@ -40,6 +40,7 @@ const failureMessages: Readonly<Record<FailureCode, string>> = {
   payer_not_found: 'This number has no mobile-money wallet.',
   payer_limit_reached: 'The payment is beyond a limit of the customer’s wallet.',
   payer_blocked: 'The customer’s wallet is blocked.',
+  payer_busy: 'Other payments were waiting on this phone; no prompt was sent and nothing was charged.',
   provider_unavailable: 'The mobile-money network could not be reached; nothing was charged.',
   provider_error: 'The mobile-money network reported an error.',
 };

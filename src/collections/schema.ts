@@ -14,6 +14,7 @@ export const failureCodes = [
   'payer_not_found',
   'payer_limit_reached',
   'payer_blocked',
+  'payer_busy',
   'provider_unavailable',
   'provider_error',
 ] as const;

@@ -96,7 +96,9 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
 const collectionWaits: Readonly<Record<string, (left: Part) => Part>> = {
   'created.pushing.sending': () => 'the prompt is on its way to the phone',
   'created.pushing.backingOff': (left) => html`the network was not reached and is tried again in ${left}`,
-  'created.awaitingApproval': (left) => html`waiting for the PIN, ${left} left`,
+  'created.awaitingApproval.waiting': (left) => html`waiting for the PIN; the network is asked in ${left}`,
+  'created.awaitingApproval.noticed': (left) =>
+    html`the network called back and is being asked, again in ${left}`,
   'created.confirming.polling': (left) =>
     html`the network is being asked what became of it, again in ${left}`,
   'created.underReview.polling': (left) =>

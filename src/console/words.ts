@@ -90,7 +90,8 @@ export function stateWords(state: string): string {
 const stateNames: Readonly<Record<string, string>> = {
   'created.pushing.sending': 'sending the prompt',
   'created.pushing.backingOff': 'waiting to try again',
-  'created.awaitingApproval': 'awaiting approval',
+  'created.awaitingApproval.waiting': 'awaiting approval',
+  'created.awaitingApproval.noticed': 'called back, asking',
   'created.confirming.polling': 'asking the network',
   'created.underReview.polling': 'under review',
   'created.underReview.resting': 'under review',
@@ -159,6 +160,8 @@ export function timerWords(type: string): string | undefined {
 const timerNames: Readonly<Record<string, string>> = {
   answerTimeout: 'end of waiting for the network’s answer',
   pushRetryDelay: 'next try to reach the network',
+  approvalDelay: 'next question to the network',
+  noticeDelay: 'next question after a callback',
   approvalTimeout: 'end of the prompt on the phone',
   pollDelay: 'next question to the network',
   confirmDeadline: 'end of asking, a person decides',

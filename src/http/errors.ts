@@ -170,7 +170,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   channel_unavailable: {
     type: 'api_error',
     httpStatus: 503,
-    logLevel: 'warn',
+    // Said once by the breaker's alert, not once for each create that it refuses.
+    logLevel: 'info',
     message: 'The mobile-money network cannot be reached right now. Nothing was created; retry later.',
   },
 };

@@ -46,9 +46,19 @@ export class Metrics {
 
   readonly providerSeconds = this.#histogram(
     'provider_request_duration_seconds',
-    'Time of a call to the network, a wait for the customer’s PIN or for the phone included.',
+    'Time of a call to the network, the customer’s PIN included, our own waits for a session or the phone not.',
     ['mode', 'op', 'outcome'],
     [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120],
+  );
+  readonly providerAnswers = this.#counter(
+    'provider_answers_total',
+    'Answers of the network by result code; op session: sessions asked for.',
+    ['op', 'code'],
+  );
+  readonly providerGateRefusals = this.#counter(
+    'provider_gate_refusals_total',
+    'Calls that the network’s gate turned away without a result code.',
+    ['op', 'status'],
   );
   readonly lastCallback = this.#gauge(
     'provider_last_callback_timestamp_seconds',

@@ -11,6 +11,11 @@ export interface WorkObserver extends WorkWatch {
   stepped(step: Committed): void;
   /** The network called back. */
   heard(): void;
+  /** What the network answers, by result code. */
+  rail: {
+    answered(operation: string, code: string): void;
+    refusedByGate(operation: string, httpStatus: number): void;
+  };
 }
 
 /**
@@ -21,6 +26,10 @@ export function observeWork(metrics: Metrics, clock: Clock, every: Log): WorkObs
   const log = withoutFieldNames(every);
   return {
     metrics,
+    rail: {
+      answered: (op, code) => metrics.providerAnswers.inc({ op, code }),
+      refusedByGate: (op, status) => metrics.providerGateRefusals.inc({ op, status }),
+    },
     heard: () => metrics.lastCallback.set(clock.now() / 1_000),
     committed: ({ members, seconds }) => {
       metrics.batchSize.observe(members.length);

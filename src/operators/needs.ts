@@ -73,7 +73,8 @@ export const lateStates = ['failed', 'expired'].flatMap((status) =>
 const promptStates = [
   'created.pushing.sending',
   'created.pushing.backingOff',
-  'created.awaitingApproval',
+  'created.awaitingApproval.waiting',
+  'created.awaitingApproval.noticed',
   'created.confirming.polling',
 ];
 const failingStates = ['failing.warned', 'failing.warnedTwice', 'lastTry'];

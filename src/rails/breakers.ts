@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec } from '../mongo.ts';
-import type { Evidence } from './rails.ts';
+import type { Evidence, Fault } from './rails.ts';
 
 /** The breakers of a rail: one for pushes and one for questions, each an actor that every process sees. */
 export type RailOperation = 'push' | 'query';
@@ -34,23 +34,32 @@ const readForMs = secondMs;
 interface Answered {
   kind: string;
   why?: string;
+  fault?: Fault;
   evidence?: Evidence;
 }
 
+/** Nothing could be sent, or nothing came back. */
+const unwell: ReadonlySet<string> = new Set([
+  'connect_failed',
+  'no_session',
+  'gate_refused',
+  'session_exhausted',
+  'timeout',
+  'connection_lost',
+  'unreadable',
+  'http_error',
+  'general_error',
+]);
+
 /**
- * What an outcome says about the rail's health (CONTRACT 19.6): `failed` are failed connects, 5xx and questions
- * without an answer. A result code is an answer whatever it says, and a push without one may be a customer who does
- * not answer.
+ * What an outcome says about the rail's health: `failed` are failed connects, refusals of ourselves, 5xx, time-outs
+ * and general errors. Any other result code is an answer, whatever it says. A customer who does not answer is told by
+ * a code; a push that gets no answer at all says something about the rail only where several in a row get none.
  */
-export function healthOf(
-  operation: RailOperation,
-  { kind, why, evidence }: Answered,
-): 'failed' | 'answered' | 'neither' {
-  if (evidence?.code) return 'answered';
-  if (kind !== 'notAttempted' && kind !== 'unknown') return 'neither';
-  if (why === 'connect_failed' || why === 'no_session' || (evidence?.httpStatus ?? 0) >= 500) return 'failed';
-  const isUnanswered = why === 'timeout' || why === 'connection_lost' || why === 'unreadable';
-  return operation === 'query' && isUnanswered ? 'failed' : 'neither';
+export function healthOf({ kind, why, evidence }: Answered): 'failed' | 'answered' | 'neither' {
+  const isUnclear = kind === 'notAttempted' || kind === 'unknown';
+  if (isUnclear && unwell.has(why ?? '')) return 'failed';
+  return evidence?.code ? 'answered' : 'neither';
 }
 
 /** The id of a breaker's actor. */
@@ -105,11 +114,17 @@ export class Breakers {
   /** Tells the breaker what an outcome says about the rail. Never throws. */
   async hear(operation: RailOperation, outcome: Answered): Promise<void> {
     const { actors, clock, log, rail } = this.#options;
-    const health = healthOf(operation, outcome);
+    const { why, fault, evidence } = outcome;
+    if (fault === 'us' || fault === 'provider') {
+      const { code, httpStatus, text } = evidence ?? {};
+      log.warn({ rail, operation, why, code, httpStatus, text }, 'the rail refused us');
+    }
+    const health = healthOf(outcome);
     if (health === 'neither') return;
     const doc = await this.#read(operation);
     if (doc && doc.state !== 'closed') return;
-    if (health === 'answered' && !doc?.snapshot.context.failures) return;
+    const { failures = 0, isOnTrial = false } = doc?.snapshot.context ?? {};
+    if (health === 'answered' && failures === 0 && !isOnTrial) return;
     // A thousand calls that fail together need not all be counted.
     if (this.#telling[operation] > usualBreakerTerms.failuresMax) return;
     this.#telling[operation] += 1;
@@ -118,7 +133,8 @@ export class Breakers {
       const stepId = newId('req', at);
       const result = await actors().send(
         { machine: 'breaker', id: breakerId(rail, operation) },
-        { type: `rail.${health}`, at },
+        // Refused: the rail is there, and turns us away in words of its own.
+        { type: `rail.${health}`, at, ...(health === 'failed' && evidence?.code ? { isRefusal: true } : {}) },
         { stepId, cause: { kind: 'rail', id: stepId } },
       );
       this.#known.set(operation, { doc: result.doc as BreakerDoc, atMs: clock.now() });

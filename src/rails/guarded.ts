@@ -1,13 +1,16 @@
 import type { RailTerms } from '../../machines/collection.ts';
-import type { Breakers } from './breakers.ts';
+import type { Clock } from '../clock.ts';
+import { type Breakers, healthOf } from './breakers.ts';
 import type { PhoneTurns } from './phoneTurns.ts';
 import type {
   CallbackParse,
   Capabilities,
   Evidence,
+  NotSent,
   PushOutcome,
   PushRequest,
   Rail,
+  RailLine,
   RawCallback,
   ReverseOutcome,
   ReverseRequest,
@@ -15,16 +18,39 @@ import type {
   StatusQuery,
 } from './rails.ts';
 
+/** A network that says nothing for so long while pushes are open is asked whether it is there. */
+const silenceMs = 10_000;
+const probeMs = 10_000;
+
+const notMadeWords: Partial<Record<NotSent, string>> = {
+  phone_busy: 'another payment had this phone until it was too late for this one',
+  breaker_open: 'nothing is pushed while the breaker is open',
+  stopping: 'this process was stopping',
+};
+
+interface GuardedOptions {
+  rail: Rail;
+  breakers: Breakers;
+  turns: PhoneTurns;
+  clock: Clock;
+}
+
 /** A live rail behind its breakers, with one prompt at a time per phone. The rail itself knows neither. */
 export class GuardedRail implements Rail {
   readonly #rail: Rail;
   readonly #breakers: Breakers;
   readonly #turns: PhoneTurns;
+  readonly #clock: Clock;
+  /** Pushes under way in this process. */
+  #open = 0;
+  /** When the platform last answered this process anything, or the first of the open pushes began. */
+  #heardAtMs = 0;
 
-  constructor(rail: Rail, breakers: Breakers, turns: PhoneTurns) {
+  constructor({ rail, breakers, turns, clock }: GuardedOptions) {
     this.#rail = rail;
     this.#breakers = breakers;
     this.#turns = turns;
+    this.#clock = clock;
   }
 
   get name(): string {
@@ -43,25 +69,41 @@ export class GuardedRail implements Rail {
     return this.#rail.addresses;
   }
 
+  get line(): RailLine | undefined {
+    return this.#rail.line;
+  }
+
   async requestPayment(
     request: PushRequest,
     signal: AbortSignal,
   ): Promise<PushOutcome & { evidence?: Evidence }> {
     const { collectionId, msisdn, notAfterMs } = request;
-    const forMs = this.capabilities.promptLifeMs;
-    const refusal = await this.#turns.take({ collectionId, msisdn, notAfterMs, forMs }, signal);
-    if (refusal) return { kind: 'notAttempted', why: refusal };
+    const turn = { collectionId, msisdn };
+    const refusal = await this.#turns.take({ ...turn, notAfterMs }, signal);
+    if (refusal) return this.#notMade(refusal);
     // Looked at after the wait for the phone, which may have been long.
     if (await this.#breakers.isOpen('push')) {
-      await this.#turns.giveUp(collectionId);
-      return { kind: 'notAttempted', why: 'breaker_open' };
+      await this.#giveUp(collectionId);
+      return this.#notMade('breaker_open');
     }
-    const outcome = await this.#rail.requestPayment(request, signal);
+    // The prompt's time on the phone counts from here, not from the taking of the turn.
+    let isClaimed = false;
+    const claim = async () => {
+      const isOurs = await this.#turns.begin(turn, this.capabilities.promptLifeMs).catch(() => false);
+      isClaimed = isOurs && (await request.claim());
+      return isClaimed;
+    };
+    if (this.#open === 0) this.#heardAtMs = this.#clock.now();
+    this.#open += 1;
+    const outcome = await this.#rail.requestPayment({ ...request, claim }, signal).finally(() => {
+      this.#open -= 1;
+    });
+    this.#hear(outcome);
     await this.#breakers.hear('push', outcome);
-    // Accepted or unknown: the prompt may still stand on the phone; taken: another process has this payment's turn.
-    const isTaken = outcome.kind === 'notAttempted' && outcome.why === 'taken';
-    if (outcome.kind !== 'accepted' && outcome.kind !== 'unknown' && !isTaken)
-      await this.#freePhone(collectionId);
+    // Not claimed: another process may be pushing this very payment in its turn.
+    if (outcome.kind === 'notAttempted' && !isClaimed) await this.#giveUp(collectionId);
+    // Accepted or unknown: the prompt may still stand on the phone.
+    else if (outcome.kind !== 'accepted' && outcome.kind !== 'unknown') await this.#freePhone(collectionId);
     return outcome;
   }
 
@@ -71,6 +113,7 @@ export class GuardedRail implements Rail {
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
     if (await this.#breakers.isOpen('query')) return { kind: 'unknown', why: 'breaker_open' };
     const answer = await this.#rail.queryStatus(query, signal);
+    this.#hear(answer);
     await this.#breakers.hear('query', answer);
     const isOver = ['succeeded', 'failed', 'expired', 'reversed'].includes(answer.kind);
     if (isOver) await this.#freePhone(query.collectionId);
@@ -105,8 +148,37 @@ export class GuardedRail implements Rail {
     return this.#breakers.isOpen('push');
   }
 
-  /** The turn ends by itself too, so what is known of the payment is never lost over it. */
-  async #freePhone(collectionId: string): Promise<void> {
+  /**
+   * Keeps a session at hand, and notices a network that takes pushes and says nothing: while some are open and nothing
+   * is heard of it, it is asked whether it is there, rather than found out by the customers' time-outs.
+   */
+  async tend(): Promise<void> {
+    await this.#rail.tend?.();
+    if (this.#open === 0 || this.#clock.now() - this.#heardAtMs < silenceMs) return;
+    const health = await this.#rail.probe(AbortSignal.timeout(probeMs));
+    if (health === 'up') this.#heardAtMs = this.#clock.now();
+    else await this.#breakers.hear('push', { kind: 'unknown', why: 'timeout' });
+  }
+
+  /** Not the network's doing, but an operator who looks for the reason finds it with the network's answers. */
+  #notMade(why: NotSent): PushOutcome & { evidence: Evidence } {
+    return {
+      kind: 'notAttempted',
+      why,
+      evidence: { text: notMadeWords[why] ?? why, atMs: this.#clock.now() },
+    };
+  }
+
+  #hear(answer: Parameters<typeof healthOf>[0]): void {
+    if (healthOf(answer) === 'answered') this.#heardAtMs = this.#clock.now();
+  }
+
+  /** A turn ends by itself too, so what is known of the payment is never lost over it. */
+  async #giveUp(collectionId: string): Promise<void> {
     await this.#turns.giveUp(collectionId).catch(() => undefined);
+  }
+
+  async #freePhone(collectionId: string): Promise<void> {
+    await this.#turns.end(collectionId).catch(() => undefined);
   }
 }

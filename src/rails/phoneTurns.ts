@@ -1,4 +1,5 @@
 import type { Db } from 'mongodb';
+import type { Lease } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import type { CollectionSpec, Doc } from '../mongo.ts';
 import type { NotSent } from './rails.ts';
@@ -11,55 +12,94 @@ export const phoneTurnsSpec: CollectionSpec = {
 
 interface TurnDoc extends Doc {
   collectionId: string;
+  /** The process that has the turn, while nothing has been pushed: it ends with that process. */
+  waitsFor?: string;
   until: Date;
+}
+
+interface Turn {
+  msisdn: string;
+  collectionId: string;
 }
 
 /** How often a payment that waits for its turn looks. */
 const lookMs = 250;
+/** A wait for a session cannot be longer than this; a turn that is not pushed by then is anybody's. */
+const waitMaxMs = 5 * 60_000;
+
+interface TurnsOptions {
+  db: Db;
+  clock: Clock;
+  /** This process, and which others are dead. */
+  lease: Pick<Lease, 'owner' | 'dead'>;
+}
 
 export class PhoneTurns {
   readonly #db: Db;
   readonly #clock: Clock;
+  readonly #lease: TurnsOptions['lease'];
 
-  constructor(db: Db, clock: Clock) {
+  constructor({ db, clock, lease }: TurnsOptions) {
     this.#db = db;
     this.#clock = clock;
+    this.#lease = lease;
   }
 
   /**
    * Waits until no other prompt is on this phone, at most until `notAfterMs`; undefined once it is this payment's
-   * turn, which lasts `forMs` unless it is given up before.
+   * turn. It lasts while this process lives, until it is given up or the push begins (`begin`).
    */
-  async take(
-    turn: { msisdn: string; collectionId: string; notAfterMs: number; forMs: number },
-    signal: AbortSignal,
-  ): Promise<NotSent | undefined> {
+  async take(turn: Turn & { notAfterMs: number }, signal: AbortSignal): Promise<NotSent | undefined> {
     for (;;) {
-      if (await this.#claim(turn)) return undefined;
       if (signal.aborted) return 'stopping';
+      const mine = { waitsFor: this.#lease.owner, until: new Date(this.#clock.now() + waitMaxMs) };
+      if (await this.#put(turn, mine)) return undefined;
+      if (await this.#inherit(turn.msisdn)) continue;
       if (this.#clock.now() + lookMs > turn.notAfterMs) return 'phone_busy';
       await new Promise((resolve) => setTimeout(resolve, lookMs));
     }
   }
 
-  /** The payment's prompt is gone from the phone: the next may come. */
+  /** The push begins: from now on the prompt is on the phone for `forMs`, whoever lives. False: the turn is another's. */
+  async begin(turn: Turn, forMs: number): Promise<boolean> {
+    return this.#put(turn, { until: new Date(this.#clock.now() + forMs) });
+  }
+
+  /** Nothing was pushed: the turn ends, if it is this process that has it. */
   async giveUp(collectionId: string): Promise<void> {
+    await this.#turns.deleteMany({ collectionId: { $eq: collectionId }, waitsFor: this.#lease.owner });
+  }
+
+  /** The payment's prompt is gone from the phone: the next may come. */
+  async end(collectionId: string): Promise<void> {
     await this.#turns.deleteMany({ collectionId: { $eq: collectionId } });
   }
 
-  async #claim({ msisdn, collectionId, forMs }: { msisdn: string; collectionId: string; forMs: number }) {
-    const now = this.#clock.now();
+  async #put({ msisdn, collectionId }: Turn, held: Pick<TurnDoc, 'waitsFor' | 'until'>): Promise<boolean> {
+    const isFree = [
+      { collectionId: { $eq: collectionId } },
+      { until: { $lte: new Date(this.#clock.now()) } },
+    ];
+    const change = held.waitsFor
+      ? { $set: { collectionId, ...held } }
+      : { $set: { collectionId, until: held.until }, $unset: { waitsFor: '' as const } };
     try {
-      await this.#turns.updateOne(
-        { _id: msisdn, $or: [{ collectionId: { $eq: collectionId } }, { until: { $lte: new Date(now) } }] },
-        { $set: { collectionId, until: new Date(now + forMs) } },
-        { upsert: true },
-      );
+      await this.#turns.updateOne({ _id: msisdn, $or: isFree }, change, { upsert: true });
       return true;
     } catch (error) {
       if ((error as { code?: number }).code === 11_000) return false;
       throw error;
     }
+  }
+
+  /** Ends the turn of a process that died before it pushed. */
+  async #inherit(msisdn: string): Promise<boolean> {
+    const turn = await this.#turns.findOne({ _id: msisdn });
+    if (!turn?.waitsFor) return false;
+    const { waitsFor, collectionId } = turn;
+    if (!(await this.#lease.dead([waitsFor])).has(waitsFor)) return false;
+    const { deletedCount } = await this.#turns.deleteOne({ _id: msisdn, collectionId, waitsFor });
+    return deletedCount > 0;
   }
 
   get #turns() {

@@ -13,8 +13,10 @@ export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes, lastCallbackA
 export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';
+export { breakerMigrations } from './migrations.ts';
 export {
   MpesaRail,
+  type MpesaWatch,
   mpesaTerms,
   OwnSessions,
   railSessionsSpec,
@@ -68,6 +70,10 @@ export type NotSent =
   | 'connect_failed'
   | 'no_session'
   | 'gate_refused'
+  /** Too many calls: 429 without a code. */
+  | 'gate_busy'
+  /** The limits of our session are used up. */
+  | 'session_exhausted'
   | 'breaker_open'
   | 'phone_busy'
   | 'stopping'
@@ -82,6 +88,8 @@ export type Unclear =
   | 'http_error'
   | 'unreadable'
   | 'ambiguous_code'
+  /** The platform says that it is not well. */
+  | 'general_error'
   | 'unmapped_code'
   | 'duplicate_reference'
   | 'unknown_status'
@@ -97,7 +105,8 @@ export type PushOutcome =
   | { kind: 'accepted' }
   | { kind: 'succeeded'; receipt: string }
   | Failed
-  | { kind: 'notAttempted'; why: NotSent }
+  /** `fault`: the rail refused us, and somebody has to act on it. */
+  | { kind: 'notAttempted'; why: NotSent; fault?: Fault }
   | { kind: 'unknown'; why: Unclear };
 
 export interface StatusQuery {
@@ -121,7 +130,7 @@ export type StatusAnswer =
   | { kind: 'expired' }
   | { kind: 'reversed' }
   | { kind: 'notFound' }
-  | { kind: 'unknown'; why: Unclear };
+  | { kind: 'unknown'; why: Unclear; fault?: Fault };
 
 export interface ReverseRequest {
   collectionId: string;
@@ -186,12 +195,23 @@ export interface Capabilities {
   callbacks: 'none' | 'maybe' | 'always';
 }
 
+/** Which network, and how. */
+export interface RailLine {
+  /** The base address, without anything secret. */
+  address: string;
+  isSandbox: boolean;
+  /** The answer to a push is its outcome, or only says that it was taken. */
+  answers: 'synchronous' | 'asynchronous';
+}
+
 export interface Rail {
   readonly name: string;
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
   /** The addresses this rail may call; none for a rail inside this process. */
   readonly addresses: readonly string[];
+  /** Where its calls go and how it answers a push, for operators; absent for a rail inside this process. */
+  readonly line?: RailLine;
   requestPayment(request: PushRequest, signal: AbortSignal): Promise<PushOutcome & { evidence?: Evidence }>;
   queryStatus(query: StatusQuery, signal: AbortSignal): Promise<StatusAnswer & { evidence?: Evidence }>;
   reversePayment?(
@@ -202,6 +222,8 @@ export interface Rail {
   parseCallback?(raw: RawCallback): CallbackParse;
   /** Whether the rail answers at all. Never a push. */
   probe(signal: AbortSignal): Promise<'up' | 'down'>;
+  /** Keeps what its calls need (a session) at hand, while none is made too. Called every few seconds by workers. */
+  tend?(): Promise<void>;
   /** True while nothing may be pushed (its breaker is not closed); creation is then refused. */
   isDown?(): Promise<boolean>;
 }

@@ -28,6 +28,8 @@ function quickTerms(speed: number, leastWindowMs: number): RailTerms {
     promptLifeMs: ms(20 * secondMs),
     answerTimeoutMs: pushWindowMs,
     pushRetryMs: ms(secondMs),
+    approvalLadderMs: [5, 10].map((seconds) => ms(seconds * secondMs)),
+    noticeLadderMs: [1, 2].map((seconds) => ms(seconds * secondMs)),
     pollLadderMs: [2, 5, 10].map((seconds) => ms(seconds * secondMs)),
     notFoundGraceMs: ms(5 * secondMs),
     notFoundSpacingMs: ms(secondMs),

@@ -161,7 +161,7 @@ describe('each tile of the overview', () => {
         'collections',
         [payment('created.underReview.polling'), payment('created.underReview.resting')],
       ],
-      past_deadline: [1, 'collections', [payment('created.awaitingApproval')]],
+      past_deadline: [1, 'collections', [payment('created.awaitingApproval.waiting')]],
       late_payment: [
         2,
         'collections',

@@ -91,6 +91,42 @@ describe('live mode', function () {
     expect(b!.pushedAtMs, 'pushed after the first was paid').to.be.at.least(a!.debitedAtMs!);
   });
 
+  it('ends a payment whose phone stayed busy as payer_busy, and prompts nobody for it', async () => {
+    const first = await created('255740000022');
+    expect(await until(async () => live.simulator.network.find(first.slice(4))), 'prompted').not.to.equal(
+      false,
+    );
+    const second = await created('255740000022');
+    await until(async () => (await live.service.actor(second)).state === 'created.pushing.sending');
+    live.clock.advance(61_000);
+    expect(await live.final(second)).to.include({ status: 'failed', failure_code: 'payer_busy' });
+    expect(live.simulator.network.find(second.slice(4)), 'never pushed').to.equal(undefined);
+    const { json } = await live.service.call('GET', `/admin/collections/${second}/evidence`);
+    expect(json.answers[0]).to.include({ outcome: 'notAttempted', why: 'phone_busy' });
+  });
+
+  it('says what the network says of a wrong key: code, status and words, in evidence and in an alert', async () => {
+    await live.restart({ MPESA_API_KEY: 'a-key-that-nobody-has-issued-yet' });
+    const id = await created('255740000001');
+    const answers = async () =>
+      (await live.service.call('GET', `/admin/collections/${id}/evidence`)).json.answers;
+    expect(await until(async () => (await answers()).length > 0), 'evidence').to.equal(true);
+    const [answer] = await answers();
+    expect(answer).to.include({ outcome: 'notAttempted', why: 'no_session', code: 'INS-989' });
+    expect(answer.http_status).to.be.within(400, 499);
+    const alerts = live.service.service.wired.db.collection('alerts');
+    const alert = await alerts.findOne({ kind: 'rail_refused', about: id });
+    expect(alert).to.have.nested.property('detail.code', 'INS-989');
+    expect(live.simulator.counts.push, 'pushes of it').to.be.a('number');
+    live.clock.advance(61_000);
+    await live.service.sweep();
+    expect(await live.final(id)).to.include({ status: 'failed', failure_code: 'provider_unavailable' });
+    await live.restart();
+    const closed = { type: 'operator.closed', reason: 'the key is right again' };
+    await live.service.call('POST', '/admin/actors/brk.MPESA_TZ.push/events', { body: closed });
+    live.clock.advance(1_100);
+  });
+
   it('answers a callback in the rail’s format, once, and changes nothing by what it claims', async () => {
     const id = await created('255740000022');
     await until(async () => live.simulator.network.find(id.slice(4)));
@@ -194,11 +230,14 @@ describe('live mode', function () {
       expect(failed).to.include({ status: 'failed', failure_code: 'provider_unavailable' });
     }
     expect(live.simulator.counts.push, 'pushes').to.equal(0);
-    expect(live.simulator.counts.session, 'probes').to.be.at.least(1);
+    const { session, query } = live.simulator.counts;
+    expect(session + query, 'probes').to.be.at.least(1);
     live.clock.advance(1_100);
     expect((await live.final(await created('255740000001'))).status).to.equal('succeeded');
     const rails = (await live.service.call('GET', '/admin/rails')).json.data;
     expect(rails[1]).to.include({ mode: 'live', name: 'MPESA_TZ', configured: true });
+    const address = live.env.MPESA_BASE_URL;
+    expect(rails[1]).to.include({ address, sandbox: false, answers: 'synchronous' });
     expect(rails[1].breakers.map(({ state }: { state: string }) => state)).to.deep.equal([
       'closed',
       'closed',

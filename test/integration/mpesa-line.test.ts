@@ -37,12 +37,13 @@ describe('the line to M-Pesa', () => {
       config: {
         baseUrl: more.baseUrl ?? simulator.baseUrl,
         ...{ apiKey: simulator.apiKey, publicKey: simulator.publicKey, serviceProviderCode: '000000' },
-        ...{ origin: '*', isSynchronous: false, callbackSecret: undefined },
+        ...{ origin: '*', isSynchronous: false, callbackSecret: undefined, askDelaysMs: [20_000] },
         sessionLifeMs: more.lifeMs ?? 3_000 * secondMs,
       },
       clock,
       sessions: new OwnSessions(),
-      times: { queryMs: 30_000, notLiveYetMs: 10 },
+      times: { queryMs: 30_000 },
+      sessionTerms: { tryMs: 10, lookMs: 5 },
       ...(more.ca ? { ca: more.ca } : {}),
     });
   let phones = 0;
@@ -133,7 +134,8 @@ describe('the line to M-Pesa', () => {
       await start({ activationMs: 30 * secondMs });
       rail = open();
       const pushing = push();
-      await until(async () => simulator.counts.push >= 3);
+      await until(async () => simulator.counts.query >= 3);
+      expect(simulator.counts.push, 'nothing hits the gate but one question').to.equal(0);
       expect([...simulator.network.payments]).to.have.length(0);
       clock.advance(30 * secondMs);
       expect((await pushing).kind).to.equal('accepted');
@@ -145,7 +147,7 @@ describe('the line to M-Pesa', () => {
       await start({ activationMs: 30 * secondMs });
       rail = open();
       const pushing = push(request(20 * secondMs));
-      await until(async () => simulator.counts.push >= 2);
+      await until(async () => simulator.counts.query >= 2);
       clock.advance(20 * secondMs + 1);
       expect(await pushing).to.include({ kind: 'notAttempted' });
       clock.advance(60 * secondMs);
@@ -157,7 +159,7 @@ describe('the line to M-Pesa', () => {
       await start({ activationMs: 30 * secondMs, sessionLifeMs: 600 * secondMs });
       rail = open({ lifeMs: 600 * secondMs });
       void push();
-      await until(async () => simulator.counts.push >= 1);
+      await until(async () => simulator.counts.query >= 1);
       clock.advance(30 * secondMs);
       await until(async () => [...simulator.network.payments].length === 1);
       clock.advance(450 * secondMs);
@@ -177,7 +179,7 @@ describe('the line to M-Pesa', () => {
       await start({ activationMs: 30 * secondMs, sessionLifeMs: 120 * secondMs });
       rail = open();
       void push();
-      await until(async () => simulator.counts.push >= 1);
+      await until(async () => simulator.counts.query >= 1);
       clock.advance(30 * secondMs);
       await until(async () => [...simulator.network.payments].length === 1);
       clock.advance(100 * secondMs);

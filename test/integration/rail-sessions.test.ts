@@ -44,9 +44,10 @@ describe('what the processes of a rail share', () => {
   });
 
   it('has one prompt at a time per phone, and lets nobody wait beyond notAfter', async () => {
-    const turns = new PhoneTurns(db, clock);
+    const lease = { owner: 'me', dead: async () => new Set<string>() };
+    const turns = new PhoneTurns({ db, clock, lease });
     const turn = (collectionId: string, waitMs: number) => ({
-      ...{ msisdn: '255712000001', collectionId, forMs: 120 * secondMs },
+      ...{ msisdn: '255712000001', collectionId },
       notAfterMs: clock.now() + waitMs,
     });
     const never = new AbortController().signal;
@@ -57,7 +58,33 @@ describe('what the processes of a rail share', () => {
     const waiting = turns.take(turn('col_b', 60_000), never);
     await turns.giveUp('col_a');
     expect(await waiting).to.equal(undefined);
-    clock.advance(120 * secondMs);
+    clock.advance(100 * secondMs); // the wait for a session took its time: the prompt comes only now
+    expect(await turns.begin(turn('col_b', 0), 120 * secondMs)).to.equal(true);
+    clock.advance(119 * secondMs);
+    expect(await turns.take(turn('col_c', 0), never), 'the prompt is still there').to.equal('phone_busy');
+    clock.advance(secondMs);
     expect(await turns.take(turn('col_c', 0), never), 'the prompt is over').to.equal(undefined);
+    expect(await turns.begin(turn('col_b', 0), 120 * secondMs), 'another has the phone').to.equal(false);
+  });
+
+  it('ends the turn of a process that died before it pushed, and no turn of one that had pushed', async () => {
+    const dead = new Set<string>();
+    const owned = (owner: string) => new PhoneTurns({ db, clock, lease: { owner, dead: async () => dead } });
+    const [one, other] = [owned('one'), owned('other')];
+    const turn = (collectionId: string) => ({
+      ...{ msisdn: '255712000002', collectionId, notAfterMs: clock.now() },
+    });
+    const never = new AbortController().signal;
+    expect(await one.take(turn('col_a'), never)).to.equal(undefined);
+    expect(await other.take(turn('col_b'), never)).to.equal('phone_busy');
+    dead.add('one');
+    expect(await other.take(turn('col_b'), never)).to.equal(undefined);
+    await one.giveUp('col_b');
+    expect(await one.take(turn('col_a'), never), 'nobody gives up another’s turn').to.equal('phone_busy');
+    await other.begin(turn('col_b'), 120 * secondMs);
+    dead.add('other');
+    expect(await one.take(turn('col_a'), never), 'its prompt is on the phone').to.equal('phone_busy');
+    await one.end('col_b');
+    expect(await one.take(turn('col_a'), never)).to.equal(undefined);
   });
 });

@@ -108,11 +108,11 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
         serviceProviderCode: '000000',
         origin: '*',
         ...{ isSynchronous: mode === 'sync', sessionLifeMs: 3_000_000 },
-        callbackSecret: undefined,
+        ...{ callbackSecret: undefined, askDelaysMs: [20_000, 20_000, 30_000, 40_000] },
       },
       ...{ clock, sessions },
-      times: { ...times, notLiveYetMs: 20 },
-      sessionTerms: { activationMs: 0, backOffMs: 0 },
+      times,
+      sessionTerms: { activationMs: 0, backOffMs: 0, tryMs: 20, lookMs: 5 },
     });
   const rail = open({ pushMs: 60_000, queryMs: 60_000 });
   const hurried = open({ pushMs: 1_500, queryMs: 500 });

@@ -84,6 +84,35 @@ describe('breaker', () => {
     expect(late.tell(probeSucceeded).state).to.equal('closed');
   });
 
+  it('opens again at the first failure after a probe, for longer each time, until the rail has answered', () => {
+    const breaker = open();
+    const waits: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const [waitMs] = Object.values(breaker.timers);
+      waits.push(waitMs! / secondMs);
+      breaker.wait(waitMs!).tell(probeSucceeded);
+      expect(breaker.state).to.equal('closed');
+      breaker.tell(failed);
+      expect(breaker.state, 'one failure').to.equal('open.waiting');
+    }
+    expect(waits).to.deep.equal([5, 10, 20, 40, 60]);
+    const [waitMs] = Object.values(breaker.timers);
+    breaker.wait(waitMs!).tell(probeSucceeded, answered, failed, failed);
+    expect(breaker.state, 'counted anew').to.equal('closed');
+    breaker.tell(failed);
+    expect(Object.values(breaker.timers)).to.deep.equal([5 * secondMs]);
+  });
+
+  it('says that the rail refuses us where it does, and else that it is out of reach', () => {
+    const refused: Told = { type: 'rail.failed', isRefusal: true };
+    const kinds = (...events: Told[]) => {
+      const breaker = new Breaker().tell(...events);
+      return breaker.params('raiseAlert').map(({ kind }) => kind);
+    };
+    expect(kinds(refused, refused, refused)).to.deep.equal(['rail_refused']);
+    expect(kinds(failed, failed, failed)).to.deep.equal(['rail_unreachable']);
+  });
+
   it('hears of no outcome while it is open: pushes that end late decide nothing', () => {
     for (const breaker of [open(), open().wait(5 * secondMs)]) {
       const { state } = breaker;
@@ -102,16 +131,19 @@ describe('breaker', () => {
 
 describe('what feeds a breaker', () => {
   const at = { atMs: startMs };
-  const rows: [RailOperation, Parameters<typeof healthOf>[1], ReturnType<typeof healthOf>][] = [
+  const rows: [RailOperation, Parameters<typeof healthOf>[0], ReturnType<typeof healthOf>][] = [
     ['push', { kind: 'notAttempted', why: 'connect_failed', evidence: at }, 'failed'],
     ['push', { kind: 'notAttempted', why: 'no_session', evidence: at }, 'failed'],
     ['push', { kind: 'unknown', why: 'http_error', evidence: { ...at, httpStatus: 502 } }, 'failed'],
-    ['push', { kind: 'unknown', why: 'timeout', evidence: at }, 'neither'],
-    ['push', { kind: 'unknown', why: 'connection_lost', evidence: at }, 'neither'],
+    ['push', { kind: 'unknown', why: 'timeout', evidence: at }, 'failed'],
+    ['push', { kind: 'unknown', why: 'connection_lost', evidence: at }, 'failed'],
+    ['push', { kind: 'unknown', why: 'general_error', evidence: { ...at, code: 'INS-1' } }, 'failed'],
+    ['push', { kind: 'notAttempted', why: 'no_session', evidence: { ...at, code: 'INS-989' } }, 'failed'],
+    ['push', { kind: 'notAttempted', why: 'gate_busy', evidence: { ...at, httpStatus: 429 } }, 'neither'],
     ['push', { kind: 'unknown', why: 'stopped', evidence: at }, 'neither'],
     ['push', { kind: 'unknown', why: 'ambiguous_code', evidence: { ...at, code: 'INS-9' } }, 'answered'],
     ['push', { kind: 'failed', evidence: { ...at, code: 'INS-6', httpStatus: 401 } }, 'answered'],
-    ['push', { kind: 'notAttempted', why: 'gate_refused', evidence: { ...at, httpStatus: 401 } }, 'neither'],
+    ['push', { kind: 'notAttempted', why: 'gate_refused', evidence: { ...at, httpStatus: 401 } }, 'failed'],
     ['push', { kind: 'notAttempted', why: 'too_late' }, 'neither'],
     ['push', { kind: 'notAttempted', why: 'breaker_open' }, 'neither'],
     ['push', { kind: 'notAttempted', why: 'phone_busy' }, 'neither'],
@@ -126,20 +158,19 @@ describe('what feeds a breaker', () => {
   for (const [operation, outcome, health] of rows) {
     const { kind, why, evidence } = outcome;
     it(`${operation}: ${[kind, why, evidence?.code].filter(Boolean).join(', ')} is ${health}`, () => {
-      expect(healthOf(operation, outcome)).to.equal(health);
+      expect(healthOf(outcome)).to.equal(health);
     });
   }
 
-  it('is never a failure where there was a result code', () => {
+  it('is never a failure where there was a result code, but for general errors', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom('push', 'query'),
+        fc.constantFrom('unmapped_code', 'ambiguous_code', 'duplicate_reference', 'unknown_status'),
         fc.string({ minLength: 1 }),
         fc.integer(),
-        (operation, code, httpStatus) => {
+        (why, code, httpStatus) => {
           const evidence = { ...at, code, httpStatus };
-          const outcome = { kind: 'unknown', why: 'http_error', evidence };
-          return healthOf(operation as RailOperation, outcome) === 'answered';
+          return healthOf({ kind: 'unknown', why, evidence }) === 'answered';
         },
       ),
     );

@@ -24,7 +24,7 @@ describe('collection', () => {
 
   describe('pushing', () => {
     const answers: [event: Told, state: string, asked: string[]][] = [
-      [{ type: 'push.accepted' }, 'created.awaitingApproval', []],
+      [{ type: 'push.accepted' }, 'created.awaitingApproval.waiting', []],
       [{ type: 'push.unknown' }, 'created.confirming.polling', ['askRail']],
       [{ type: 'push.succeeded', receipt: 'R1' }, 'succeeded.standing', ['postCapture', ...told]],
       [{ type: 'push.failed', code: 'insufficient_funds' }, 'failed.watching', told],
@@ -93,7 +93,16 @@ describe('collection', () => {
       });
     }
 
-    for (const state of ['created.pushing.backingOff', 'created.awaitingApproval']) {
+    it('tells a phone that was busy from a network out of reach', () => {
+      const collection = new Collection().wait(60 * second);
+      collection.send({ type: 'push.notAttempted', code: 'payer_busy' });
+      expect([collection.state, collection.context.failureCode]).to.deep.equal([
+        'failed.watching',
+        'payer_busy',
+      ]);
+    });
+
+    for (const state of ['created.pushing.backingOff', 'created.awaitingApproval.waiting']) {
       it(`hears no second "not attempted": ${state}`, () => {
         expect(createdStates[state]!().send({ type: 'push.notAttempted' }).isTaken).to.equal(false);
       });
@@ -141,15 +150,41 @@ describe('collection', () => {
     it('lasts until expires_at, however late the push was accepted', () => {
       const collection = new Collection().wait(40 * second).send({ type: 'push.accepted' });
       collection.waitUntil(180 * second - 1);
-      expect(collection.state).to.equal('created.awaitingApproval');
+      expect(collection.state).to.equal('created.awaitingApproval.waiting');
       collection.wait(1);
       expect(collection.state).to.equal('created.confirming.polling');
-      expect(collection.asked).to.deep.equal(['askRail']);
+    });
+
+    it('asks on its ladder while the customer may approve, so that a lost callback costs a rung', () => {
+      const collection = new Collection().send({ type: 'push.accepted', askedAt: startMs });
+      const asked: number[] = [];
+      collection.waitUntil(180 * second - 1, () => {
+        if (!collection.asked.includes('askRail')) return;
+        asked.push((collection.now - startMs) / second);
+        collection.send({ type: 'ask.undecided', answer: 'pending', askedAt: collection.now });
+      });
+      expect(asked).to.deep.equal([20, 40, 70, 110, 150]);
+    });
+
+    it('asks again soon after a callback whose payment is still pending, then as before', () => {
+      const collection = new Collection().send({ type: 'push.accepted', askedAt: startMs }).wait(25 * second);
+      collection.send({ type: 'ask.undecided', answer: 'pending' }).wait(5 * second);
+      collection.send({ type: 'rail.noticed' });
+      expect(collection.asked, 'at once').to.deep.equal(['askRail']);
+      collection.send({ type: 'ask.notFound', askedAt: collection.now });
+      const since = collection.now;
+      const asked: number[] = [];
+      collection.waitUntil(90 * second, () => {
+        if (!collection.asked.includes('askRail')) return;
+        asked.push((collection.context.askedAt - since) / second);
+        collection.send({ type: 'ask.undecided', answer: 'pending', at: collection.context.askedAt });
+      });
+      expect(asked.slice(0, 4)).to.deep.equal([5, 10, 18, 38]);
     });
 
     it('is over at once when the push was accepted after expires_at', () => {
       const collection = new Collection().send({ type: 'push.accepted', at: startMs + 200 * second });
-      expect(collection.timers).to.deep.equal({ 'xstate.after.approvalTimeout.awaitingApproval': 0 });
+      expect(collection.timers).to.include({ 'xstate.after.approvalTimeout.awaitingApproval': 0 });
     });
   });
 

@@ -34,7 +34,14 @@ export class Collection extends Drive<CollectionContext, CollectionEvent> {
 export const createdStates: Readonly<Record<string, () => Collection>> = {
   'created.pushing.sending': () => new Collection(),
   'created.pushing.backingOff': () => new Collection().send({ type: 'push.notAttempted' }),
-  'created.awaitingApproval': () => new Collection().send({ type: 'push.accepted', askedAt: startMs }),
+  'created.awaitingApproval.waiting': () =>
+    new Collection().send({ type: 'push.accepted', askedAt: startMs }),
+  'created.awaitingApproval.noticed': () => {
+    const collection = new Collection({ noticeLadderMs: [60 * secondMs] });
+    collection.send({ type: 'push.accepted', askedAt: startMs });
+    collection.send({ type: 'rail.noticed' }).send({ type: 'ask.undecided', answer: 'unknown' });
+    return collection.wait(secondMs);
+  },
   'created.confirming.polling': () => {
     const collection = new Collection().send({ type: 'push.unknown' });
     collection.send({ type: 'ask.undecided', answer: 'unknown' }).wait(5 * secondMs);

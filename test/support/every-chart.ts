@@ -65,6 +65,8 @@ import {
 /** Short ladders, so that the generator comes to the end of each: the shape is M-Pesa's. */
 const shortTerms: RailTerms = {
   ...mpesaTerms,
+  approvalLadderMs: [20 * secondMs, 40 * secondMs],
+  noticeLadderMs: [3 * secondMs, 5 * secondMs],
   pollLadderMs: [5 * secondMs, 10 * secondMs],
   confirmDeadlineMs: 20 * secondMs,
   reviewAsksMax: 2,
@@ -128,7 +130,7 @@ function collectionAbstract({ state, context, timers }: World): Record<string, u
   return {
     ...{ state, askOpen, bell, next: earliestOf(timers)?.id },
     ...(isCreated ? { isMissing: notFoundAt !== null } : {}),
-    ...(/polling|watching/.test(state) ? { asks: Math.min(asks, 3) } : {}),
+    ...(/polling|watching|awaitingApproval/.test(state) ? { asks: Math.min(asks, 3) } : {}),
   };
 }
 
@@ -281,6 +283,7 @@ const breakerModel: Model = {
     return [
       ...fire,
       say({ type: 'rail.failed' }),
+      say({ type: 'rail.failed', isRefusal: true }, 'rail.failed by a refusal'),
       say({ type: 'rail.failed', at: at + 2 * minuteMs }, 'rail.failed long after the last'),
       say({ type: 'rail.answered' }),
       say({ type: 'probe.succeeded' }),
@@ -290,8 +293,8 @@ const breakerModel: Model = {
     ];
   },
   abstract: ({ state, context, timers }) => {
-    const { failures, probes } = context as unknown as BreakerContext;
-    return { state, failures, probes: Math.min(probes, 5), next: earliestOf(timers)?.id };
+    const { failures, probes, isOnTrial } = context as unknown as BreakerContext;
+    return { state, failures, isOnTrial, probes: Math.min(probes, 5), next: earliestOf(timers)?.id };
   },
 };
 

@@ -105,7 +105,7 @@ export async function openWorld(): Promise<World> {
   await books.written(
     [collectionWrite(failed!, 'failed', 'failed.resting'), eventWrite(failed!, 'failed')],
     [collectionWrite(expired!, 'expired', 'expired.watching.waiting'), eventWrite(expired!, 'expired')],
-    [collectionWrite(created!, 'created', 'created.awaitingApproval')],
+    [collectionWrite(created!, 'created', 'created.awaitingApproval.waiting')],
   );
   return {
     ...books,

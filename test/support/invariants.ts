@@ -242,7 +242,7 @@ function checkBreaker({ before, move, after }: Step): void {
   const byFailures = isOpening && move.event.type === 'rail.failed';
   expect(context.openedAt !== null, 'openedAt').to.equal(after.state !== 'closed');
   expect(alerts(after), 'an alert when it opens by itself').to.deep.equal(
-    byFailures ? ['rail_unreachable'] : [],
+    byFailures ? [move.event.isRefusal ? 'rail_refused' : 'rail_unreachable'] : [],
   );
   expect(names(after).includes('probeRail'), 'half-open asks once').to.equal(
     after.state === 'halfOpen' && from !== 'halfOpen',
@@ -252,7 +252,9 @@ function checkBreaker({ before, move, after }: Step): void {
     expect(move.event.type, 'closed by a probe or an operator').to.match(
       /^(probe\.succeeded|operator\.closed)$/,
     );
-    expect([context.failures, context.probes]).to.deep.equal([0, 0]);
+    const byProbe = move.event.type === 'probe.succeeded';
+    expect([context.failures, context.isOnTrial], 'on trial after a probe').to.deep.equal([0, byProbe]);
+    if (!byProbe) expect(context.probes).to.equal(0);
   }
   if (after.state === 'open.held') expect(after.timers, 'held open').to.deep.equal([]);
 }

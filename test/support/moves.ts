@@ -41,6 +41,8 @@ export const mpesaTerms: RailTerms = {
   promptLifeMs: 120 * secondMs,
   answerTimeoutMs: 150 * secondMs,
   pushRetryMs: 5 * secondMs,
+  approvalLadderMs: [20, 20, 30, 40].map((seconds) => seconds * secondMs),
+  noticeLadderMs: [3, 5, 10].map((seconds) => seconds * secondMs),
   pollLadderMs: [5, 10, 20, 30, 45, 60, 90, 120].map((seconds) => seconds * secondMs),
   notFoundGraceMs: 300 * secondMs,
   notFoundSpacingMs: 30 * secondMs,

@@ -2,15 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { Bearers } from '../../simulator/keys.ts';
 import { ConfigError, completeConfig, loadConfig, readMachine } from '../../src/config.ts';
+import { durationMs, durationText } from '../../src/formats.ts';
 import { limits, rescueMs } from '../../src/limits.ts';
-import {
-  durationMs,
-  durationText,
-  renderEnvExample,
-  renderSettingsTable,
-  settingEntries,
-} from '../../src/settings.ts';
+import { renderEnvExample, renderSettingsTable, settingEntries } from '../../src/settings.ts';
+import { simulatorKeys } from '../support/simulator-keys.ts';
 
 const configured = {
   MONGODB_URI: 'mongodb://db.example:27017/?replicaSet=rs0',
@@ -275,7 +272,7 @@ describe('a faulty environment', () => {
     const all = {
       MPESA_BASE_URL: 'https://openapi.example/',
       MPESA_API_KEY: 'k',
-      MPESA_PUBLIC_KEY: 'p',
+      MPESA_PUBLIC_KEY: new Bearers(simulatorKeys).publicKey,
       MPESA_SERVICE_PROVIDER_CODE: '000000',
     };
     expect(loadConfig(all).mpesa).deep.include({ baseUrl: 'https://openapi.example', isSynchronous: true });
@@ -283,6 +280,16 @@ describe('a faulty environment', () => {
     const { MPESA_API_KEY: _left, ...three } = all;
     expect(faultsOf(three)).deep.equal([
       'MPESA_API_KEY: is missing beside the other settings of M-Pesa. Set it, or none of them.',
+    ]);
+    expect(faultsOf({ ...all, MPESA_PUBLIC_KEY: 'MIIBIjANBg' })[0]).match(
+      /^MPESA_PUBLIC_KEY: .*whole: base64 of/,
+    );
+    const secret = 'a-secret/with-a-slash';
+    const [fault] = faultsOf({ ...all, MPESA_CALLBACK_SECRET: secret });
+    expect(fault).match(/^MPESA_CALLBACK_SECRET: .*letters, digits/);
+    expect(fault).not.include(secret);
+    expect(loadConfig({ ...all, MPESA_ASK_DELAYS: '15s, 1m' }).mpesa?.askDelaysMs).deep.equal([
+      15_000, 60_000,
     ]);
   });
 });

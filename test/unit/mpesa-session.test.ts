@@ -11,90 +11,170 @@ const terms: SessionTerms = {
   activationMs: 30 * secondMs,
   holdMs: 500,
   backOffMs: 1_000,
-  lookMs: 5,
+  lookMs: 2,
+  tryMs: 5,
 };
+const never = new AbortController().signal;
 
 function bench(processes = 1) {
   const clock = new MovableClock(1_000_000);
   const store = new OwnSessions();
   const made: string[] = [];
-  const state = { isUp: true };
+  const tried: string[] = [];
+  /** `live`: what the gate takes; undefined: whatever was made. */
+  const state = { isUp: true, live: undefined as readonly string[] | undefined };
   const make = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 5));
     if (!state.isUp) return undefined;
     made.push(`session-${made.length + 1}`);
     return made.at(-1);
   };
-  const keepers = Array.from({ length: processes }, () => new SessionKeeper({ clock, store, terms, make }));
-  return { clock, store, made, state, keepers, keeper: keepers[0]! };
+  const attempt = async ({ id }: { id: string }) => {
+    tried.push(id);
+    return (state.live ?? made).includes(id) ? ('taken' as const) : ('refused' as const);
+  };
+  const keepers = Array.from(
+    { length: processes },
+    () => new SessionKeeper({ clock, store, terms, make, attempt }),
+  );
+  const serve = (keeper = keepers[0]!, withinMs = 60 * secondMs) =>
+    keeper.serving(clock.now() + withinMs, never);
+  return { clock, store, made, tried, state, keepers, keeper: keepers[0]!, serve };
 }
 
+/** Waits for what comes by itself; what should not come is given a moment. */
+const reached = async (what: () => boolean) => {
+  const giveUpAt = performance.now() + 10_000;
+  while (!what() && performance.now() < giveUpAt) await new Promise((resolve) => setTimeout(resolve, 2));
+  expect(what(), String(what)).to.equal(true);
+};
 const settled = () => new Promise((resolve) => setTimeout(resolve, 40));
 
 describe('sessions of M-Pesa', () => {
   it('are made once, however many ask and in however many processes', async () => {
-    const { keepers, made } = bench(3);
-    const all = await Promise.all(
-      keepers.flatMap((each) => Array.from({ length: 50 }, () => each.serving())),
-    );
+    const { keepers, made, serve } = bench(3);
+    const all = await Promise.all(keepers.flatMap((each) => Array.from({ length: 50 }, () => serve(each))));
     expect(made).to.deep.equal(['session-1']);
     expect(new Set(all.map((session) => session?.id))).to.deep.equal(new Set(['session-1']));
   });
 
-  it('are renewed at four fifths of their life; the old one serves until the new one is live', async () => {
-    const { keeper, clock, made } = bench();
-    await keeper.serving();
+  it('that activate are tried by one for all who wait', async () => {
+    const { state, tried, serve, clock } = bench();
+    state.live = [];
+    const waiting = Array.from({ length: 60 }, () => serve());
+    await reached(() => tried.length >= 3);
+    expect(tried.length, 'one at a time, not one for each who waits').to.be.below(60);
+    state.live = ['session-1'];
+    const all = await Promise.all(waiting);
+    expect(new Set(all.map((session) => session?.id))).to.deep.equal(new Set(['session-1']));
+    const before = tried.length;
+    clock.advance(secondMs);
+    await serve();
+    expect(tried.length, 'known to be live').to.equal(before);
+  });
+
+  it('that are not live in time let those go who wait', async () => {
+    const { state, serve, clock, tried } = bench();
+    state.live = [];
+    const waiting = serve(undefined, 20 * secondMs);
+    await reached(() => tried.length > 0);
+    clock.advance(20 * secondMs);
+    expect(await waiting).to.equal(undefined);
+  });
+
+  it('are renewed at four fifths of their life; the old one serves until the gate takes the new one', async () => {
+    const { keeper, clock, made, tried, state, serve } = bench();
+    await serve();
     clock.advance(0.8 * terms.lifeMs - 1);
-    await keeper.serving();
+    await keeper.tend();
     await settled();
     expect(made).to.have.length(1);
     clock.advance(1);
-    expect((await keeper.serving())!.id, 'renewed in the background').to.equal('session-1');
+    state.live = ['session-1'];
+    await keeper.tend();
+    await reached(() => made.length === 2); // although nobody calls
+    expect((await serve())!.id).to.equal('session-1');
+    state.live = made;
+    const before = tried.length;
+    await reached(() => {
+      void keeper.tend(); // as it is called every few seconds
+      return tried.slice(before).includes('session-2');
+    });
     await settled();
-    expect(made).to.have.length(2);
-    clock.advance(30 * secondMs - 1);
-    expect((await keeper.serving())!.id).to.equal('session-1');
-    clock.advance(1);
-    expect((await keeper.serving())!.id).to.equal('session-2');
+    expect((await serve())!.id).to.equal('session-2');
   });
 
-  it('are replaced once when the gate refuses one, by whoever noticed first', async () => {
-    const { keepers, clock, made } = bench(2);
-    const [first, second] = await Promise.all(keepers.map((each) => each.serving()));
+  it('that were refused although they are well go on serving: none is made', async () => {
+    const { keeper, clock, made, serve } = bench();
+    const session = (await serve())!;
     clock.advance(60 * secondMs);
-    const replaced = await Promise.all([
-      ...Array.from({ length: 20 }, () => keepers[0]!.replace(first!)),
-      ...Array.from({ length: 20 }, () => keepers[1]!.replace(second!)),
-    ]);
+    keeper.doubt(session);
+    expect((await serve())!.id).to.equal('session-1');
+    expect(made).to.have.length(1);
+  });
+
+  it('that are over are replaced once, by whoever noticed first', async () => {
+    const { keepers, clock, made, state, serve } = bench(2);
+    const first = (await serve(keepers[0]))!;
+    await serve(keepers[1]);
+    clock.advance(60 * secondMs);
+    state.live = ['session-2'];
+    for (const keeper of keepers) keeper.doubt(first);
+    const all = await Promise.all(keepers.flatMap((each) => Array.from({ length: 20 }, () => serve(each))));
     expect(made).to.have.length(2);
-    expect(new Set(replaced.map((session) => session?.id))).to.deep.equal(new Set(['session-2']));
+    expect(new Set(all.map((session) => session?.id))).to.deep.equal(new Set(['session-2']));
+  });
+
+  it('that were refused serve again when the gate takes them, while their successor activates', async () => {
+    const { keeper, clock, made, state, serve } = bench();
+    const session = (await serve())!;
+    clock.advance(60 * secondMs);
+    state.live = [];
+    keeper.doubt(session);
+    await reached(() => made.length === 2);
+    state.live = ['session-1'];
+    expect((await serve())!.id).to.equal('session-1');
+  });
+
+  it('with used-up limits serve no more, and are succeeded', async () => {
+    const { keeper, clock, made, serve } = bench();
+    const session = (await serve())!;
+    clock.advance(60 * secondMs);
+    keeper.exhaust(session);
+    expect((await serve())!.id).to.equal('session-2');
+    expect(made).to.have.length(2);
   });
 
   it('are not minted in a storm: one that was just made is not replaced', async () => {
-    const { keeper, clock, made } = bench();
-    const session = (await keeper.serving())!;
+    const { keeper, clock, made, state, serve } = bench();
+    const session = (await serve())!;
     clock.advance(terms.activationMs - 1);
-    expect(await keeper.replace(session)).to.equal(undefined);
+    state.live = [];
+    keeper.doubt(session);
+    await settled();
+    keeper.exhaust(session);
+    await settled();
     expect(made).to.have.length(1);
   });
 
   it('go on serving beyond their assumed life while no new one can be had', async () => {
-    const { keeper, clock, state } = bench();
-    await keeper.serving();
+    const { clock, state, serve } = bench();
+    await serve();
     state.isUp = false;
     clock.advance(2 * terms.lifeMs);
-    expect((await keeper.serving())!.id).to.equal('session-1');
+    expect((await serve())!.id).to.equal('session-1');
+    expect((await serve())!.id, 'also before the next attempt').to.equal('session-1');
   });
 
   it('are asked for again a second after a failure, not at once', async () => {
-    const { keeper, clock, state, made } = bench();
+    const { clock, state, made, serve } = bench();
     state.isUp = false;
-    expect(await keeper.serving()).to.equal(undefined);
+    expect(await serve()).to.equal(undefined);
     state.isUp = true;
-    expect(await keeper.serving()).to.equal(undefined);
+    expect(await serve()).to.equal(undefined);
     expect(made).to.deep.equal([]);
     clock.advance(terms.backOffMs);
-    expect((await keeper.serving())!.id).to.equal('session-1');
+    expect((await serve())!.id).to.equal('session-1');
   });
 });
 
@@ -114,7 +194,7 @@ describe('bearers', () => {
   });
 
   it('refuse a public key that is none', () => {
-    expect(() => new Bearers('bm90IGEga2V5')).to.throw();
+    expect(() => new Bearers('bm90IGEga2V5')).to.throw('is no public key');
   });
 });
 
@@ -123,7 +203,13 @@ describe('the address of the live rail', () => {
     new MpesaRail({
       config: {
         ...{ baseUrl, apiKey: 'key', publicKey: new PortalBearers(simulatorKeys).publicKey },
-        ...{ serviceProviderCode: '000000', origin: '*', isSynchronous: true, callbackSecret: undefined },
+        ...{
+          serviceProviderCode: '000000',
+          origin: '*',
+          isSynchronous: true,
+          callbackSecret: undefined,
+          askDelaysMs: [20_000],
+        },
         sessionLifeMs: 3_000_000,
       },
       clock: new MovableClock(),

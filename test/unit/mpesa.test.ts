@@ -17,7 +17,8 @@ const conversation = '01JDXK9V3Q4ZB7M2N8T5R6W0AH';
 function answered(httpStatus: number, fields: Record<string, string> = {}): WireAnswer {
   return { kind: 'answered', httpStatus, fields, text: JSON.stringify(fields) };
 }
-const push = (answer: WireAnswer) => answeredPush(vodacomTanzania, answer, conversation).outcome;
+const push = (answer: WireAnswer, isSynchronous = true) =>
+  answeredPush(vodacomTanzania, answer, { conversation, isSynchronous });
 const coded = (code: string, httpStatus = 400, more: Record<string, string> = {}) =>
   answered(httpStatus, { output_ResponseCode: code, ...more });
 
@@ -34,9 +35,6 @@ describe('what M-Pesa’s answers mean', () => {
     'INS-30': ['rejected', 'us'],
     'INS-990': ['payer_limit_reached', 'customer'],
     'INS-991': ['payer_limit_reached', 'customer'],
-    'INS-992': ['rejected', 'us'],
-    'INS-993': ['rejected', 'us'],
-    'INS-994': ['rejected', 'us'],
     'INS-995': ['rejected', 'merchant'],
     'INS-996': ['rejected', 'us'],
     'INS-997': ['rejected', 'us'],
@@ -52,8 +50,16 @@ describe('what M-Pesa’s answers mean', () => {
     });
   }
 
+  const exhausted = ['INS-992', 'INS-993', 'INS-994'];
+  for (const code of exhausted) {
+    it(`${code} says that nothing was sent, because of us: our session has used up its limits`, () => {
+      const why = 'session_exhausted';
+      expect(push(coded(code))).to.deep.equal({ kind: 'notAttempted', why, fault: 'us' });
+    });
+  }
+
   for (const [code, why] of [
-    ['INS-1', 'ambiguous_code'],
+    ['INS-1', 'general_error'],
     ['INS-9', 'ambiguous_code'],
     ['INS-23', 'ambiguous_code'],
     ['INS-10', 'duplicate_reference'],
@@ -64,7 +70,7 @@ describe('what M-Pesa’s answers mean', () => {
   }
 
   it('names every code of the table in these tests, and produces no failure that it does not declare', () => {
-    const unclear = ['INS-0', 'INS-1', 'INS-9', 'INS-10', 'INS-23'];
+    const unclear = ['INS-0', 'INS-1', 'INS-9', 'INS-10', 'INS-23', ...exhausted];
     expect(Object.keys(vodacomTanzania.push).sort()).to.deep.equal(
       [...Object.keys(definite), ...unclear].sort(),
     );
@@ -91,15 +97,35 @@ describe('what M-Pesa’s answers mean', () => {
     expect(push(coded('INS-0', 201))).to.deep.equal({ kind: 'accepted' });
   });
 
+  it('is on its way with an asynchronous INS-0, whatever comes with it', () => {
+    const taken = coded('INS-0', 201, { output_TransactionID: '49XCDF6' });
+    expect(push(taken, false)).to.deep.equal({ kind: 'accepted' });
+  });
+
+  it('carries the words with which a session was refused, and whose fault that is', () => {
+    const refused = {
+      kind: 'notSent',
+      why: 'no_session',
+      text: '',
+      code: 'INS-989',
+      httpStatus: 400,
+    } as const;
+    expect(push(refused)).to.deep.equal({ kind: 'notAttempted', why: 'no_session', fault: 'us' });
+    const away = { kind: 'notSent', why: 'no_session', text: 'ECONNREFUSED' } as const;
+    expect(push(away)).to.deep.equal({ kind: 'notAttempted', why: 'no_session' });
+  });
+
   it('takes no answer for another payment', () => {
     const other = { output_TransactionID: '49XCDF6', output_ThirdPartyConversationID: 'X1' };
     expect(push(coded('INS-0', 201, other))).to.deep.equal({ kind: 'unknown', why: 'other_payment' });
   });
 
   it('may be sent again only after 401, 403 and 429 without a code', () => {
-    for (const httpStatus of [401, 403, 429]) {
-      expect(push(answered(httpStatus))).to.deep.equal({ kind: 'notAttempted', why: 'gate_refused' });
+    for (const httpStatus of [401, 403]) {
+      const refused = { kind: 'notAttempted', why: 'gate_refused', fault: 'us' };
+      expect(push(answered(httpStatus))).to.deep.equal(refused);
     }
+    expect(push(answered(429))).to.deep.equal({ kind: 'notAttempted', why: 'gate_busy' });
     for (const httpStatus of [200, 201, 302, 400, 404, 408, 409, 500, 502, 503, 504]) {
       expect(push(answered(httpStatus)).kind, String(httpStatus)).to.equal('unknown');
     }
@@ -123,7 +149,8 @@ describe('what M-Pesa’s answers mean', () => {
     expect(said('Expired')).to.deep.equal({ kind: 'expired' });
     expect(said('Cancelled')).to.include({ kind: 'failed', code: 'cancelled' });
     expect(said('Failed')).to.include({ kind: 'failed', code: 'provider_error' });
-    for (const word of ['', 'N/A', 'Done', 'constructor']) {
+    expect(said('N/A'), 'a silent customer leaves nothing behind').to.deep.equal({ kind: 'notFound' });
+    for (const word of ['', 'Done', 'constructor']) {
       expect(said(word), word).to.deep.equal({ kind: 'unknown', why: 'unknown_status' });
     }
   });

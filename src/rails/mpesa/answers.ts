@@ -7,48 +7,62 @@ import type { WireAnswer } from './wire.ts';
 /** Without a code these come from the gate before the platform: nothing reached it. */
 const gateStatuses = [401, 403, 429];
 
-/** A push's answer. `conversation`: the reference that we sent; an answer that names another one is not ours. */
+/**
+ * A push's answer. `conversation`: the reference that we sent; an answer that names another one is not ours.
+ * `isSynchronous`: the answer is the outcome; else INS-0 only says that the request was taken, whatever comes with it.
+ */
 export function answeredPush(
   market: Market,
   answer: WireAnswer,
-  conversation: string,
-): { outcome: PushOutcome; renewsSession?: boolean } {
-  if (answer.kind === 'notSent') return { outcome: { kind: 'notAttempted', why: answer.why } };
-  if (answer.kind === 'lost') return { outcome: { kind: 'unknown', why: answer.why } };
+  { conversation, isSynchronous }: { conversation: string; isSynchronous: boolean },
+): PushOutcome {
+  if (answer.kind === 'notSent') return notSent(answer);
+  if (answer.kind === 'lost') return { kind: 'unknown', why: answer.why };
   const { fields, httpStatus } = answer;
   const code = fields.output_ResponseCode;
   if (!code) {
-    if (gateStatuses.includes(httpStatus)) return { outcome: { kind: 'notAttempted', why: 'gate_refused' } };
-    return { outcome: { kind: 'unknown', why: httpStatus >= 500 ? 'http_error' : 'unreadable' } };
+    if (gateStatuses.includes(httpStatus)) return { kind: 'notAttempted', ...refusedByGate(httpStatus) };
+    return { kind: 'unknown', why: httpStatus >= 500 ? 'http_error' : 'unreadable' };
   }
   const named = fields.output_ThirdPartyConversationID;
-  if (named && named !== conversation) return { outcome: { kind: 'unknown', why: 'other_payment' } };
+  if (named && named !== conversation) return { kind: 'unknown', why: 'other_payment' };
   const meaning = pushMeaning(market, code);
-  if (meaning.is === 'unclear') return { outcome: { kind: 'unknown', why: meaning.why } };
-  if (meaning.is === 'failed') {
-    const { code: failureCode, fault, renewsSession } = meaning;
-    return { outcome: { kind: 'failed', code: failureCode, fault }, renewsSession };
-  }
-  // Asynchronous, or a synchronous answer without its receipt: it has been taken, and is asked about.
-  const receipt = receiptOf(fields.output_TransactionID);
-  return { outcome: receipt ? { kind: 'succeeded', receipt } : { kind: 'accepted' } };
+  if (meaning.is === 'unclear') return { kind: 'unknown', why: meaning.why };
+  if (meaning.is === 'exhausted') return { kind: 'notAttempted', why: 'session_exhausted', fault: 'us' };
+  if (meaning.is === 'failed') return { kind: 'failed', code: meaning.code, fault: meaning.fault };
+  // A synchronous answer without its receipt has been taken too, and is asked about.
+  const receipt = isSynchronous ? receiptOf(fields.output_TransactionID) : undefined;
+  return receipt ? { kind: 'succeeded', receipt } : { kind: 'accepted' };
+}
+
+/** Nothing was sent. Where the rail said why in words of its own, somebody here has to act on it. */
+function notSent({ why, code }: Extract<WireAnswer, { kind: 'notSent' }>): PushOutcome {
+  return { kind: 'notAttempted', why, ...(code ? { fault: 'us' } : {}) };
+}
+
+/** Too many calls are the gate's daily business; any other refusal is a matter of our settings. */
+function refusedByGate(httpStatus: number): { why: 'gate_refused' | 'gate_busy'; fault?: 'us' } {
+  return httpStatus === 429 ? { why: 'gate_busy' } : { why: 'gate_refused', fault: 'us' };
 }
 
 /** A query's answer. INS-0 says only that the question was answered; paid is Completed and not Reversed. */
 export function answeredStatus(market: Market, answer: WireAnswer): StatusAnswer {
-  if (answer.kind !== 'answered') return { kind: 'unknown', why: answer.why };
+  if (answer.kind === 'notSent') return { ...notSent(answer), kind: 'unknown' } as StatusAnswer;
+  if (answer.kind === 'lost') return { kind: 'unknown', why: answer.why };
   const { fields, httpStatus } = answer;
   const code = fields.output_ResponseCode;
   if (!code) {
-    if (gateStatuses.includes(httpStatus)) return { kind: 'unknown', why: 'gate_refused' };
+    if (gateStatuses.includes(httpStatus)) return { kind: 'unknown', ...refusedByGate(httpStatus) };
     return { kind: 'unknown', why: httpStatus >= 500 ? 'http_error' : 'unreadable' };
   }
   if (market.notFound.includes(code)) return { kind: 'notFound' };
   // Any other code is about the question: INS-6 here does not say that the payment failed.
+  if (market.generalErrors.includes(code)) return { kind: 'unknown', why: 'general_error' };
   if (code !== 'INS-0') return { kind: 'unknown', why: 'ambiguous_code' };
   const meaning = statusMeaning(market, fields.output_ResponseTransactionStatus ?? '');
   if (!meaning) return { kind: 'unknown', why: 'unknown_status' };
   if (meaning.is === 'failed') return { kind: 'failed', code: meaning.code, fault: meaning.fault };
+  if (meaning.is === 'nothing') return { kind: 'notFound' };
   if (meaning.is !== 'paid') return { kind: meaning.is };
   const reversed = (fields.output_Reversed ?? 'false').toLowerCase();
   if (reversed === 'true') return { kind: 'reversed' };
@@ -91,4 +105,32 @@ export function answeredReversal(market: Market, answer: WireAnswer): ReverseOut
 /** A receipt as we may store and show it; the documented pattern is up to 20 letters and digits. */
 function receiptOf(value: string | undefined): string | undefined {
   return value !== undefined && /^[0-9A-Za-z]{1,32}$/.test(value) ? value : undefined;
+}
+
+/** The rail's result code, where it gave one; also the one with which it refused us a session. */
+export function codeOf(answer: WireAnswer): string | undefined {
+  if (answer.kind === 'answered') return answer.fields.output_ResponseCode;
+  return answer.kind === 'notSent' ? answer.code : undefined;
+}
+
+/** The platform itself answered a question, and not by saying that it is not well. */
+export function isWell(market: Market, answer: WireAnswer): boolean {
+  const code = answer.kind === 'answered' ? codeOf(answer) : undefined;
+  return Boolean(code) && !market.generalErrors.includes(code!);
+}
+
+/** The limits of the session are used up. */
+export function isExhausted(market: Market, answer: WireAnswer): boolean {
+  const code = answer.kind === 'answered' ? codeOf(answer) : undefined;
+  return code !== undefined && pushMeaning(market, code).is === 'exhausted';
+}
+
+/** Turned away by the gate before the platform. */
+export function isGateRefusal(answer: WireAnswer): boolean {
+  return answer.kind === 'answered' && !codeOf(answer) && gateStatuses.includes(answer.httpStatus);
+}
+
+/** Turned away because of too many calls: another session would not help. */
+export function isRateRefusal(answer: WireAnswer): boolean {
+  return isGateRefusal(answer) && answer.kind === 'answered' && answer.httpStatus === 429;
 }

@@ -8,7 +8,9 @@ import type { Fault, Unclear } from '../rails.ts';
  */
 export type PushMeaning =
   | { is: 'done' }
-  | { is: 'failed'; code: FailureCode; fault: Fault; renewsSession?: true }
+  | { is: 'failed'; code: FailureCode; fault: Fault }
+  /** Refused before anybody was prompted, because our session's own limits are used up. */
+  | { is: 'exhausted' }
   /** It may have moved money: ask. */
   | { is: 'unclear'; why: Unclear };
 
@@ -16,6 +18,8 @@ export type StatusMeaning =
   | { is: 'paid' }
   | { is: 'pending' }
   | { is: 'expired' }
+  /** There is nothing that could become a payment, as far as the rail knows: no more proof than "not found". */
+  | { is: 'nothing' }
   /** `isUnnamed`: the word says that it failed, and not why. */
   | { is: 'failed'; code: FailureCode; fault: Fault; isUnnamed?: true };
 
@@ -27,6 +31,8 @@ export interface Market {
   push: Readonly<Record<string, PushMeaning>>;
   /** Codes of a query that say the reference is not known (yet). */
   notFound: readonly string[];
+  /** Codes of a query by which the platform says that it is not well. */
+  generalErrors: readonly string[];
   /** `output_ResponseTransactionStatus`, in lower case. */
   statuses: Readonly<Record<string, StatusMeaning>>;
   /** Codes that prove a reversal was refused: the money is where it was. */
@@ -38,7 +44,7 @@ export interface Market {
 const failed = (code: FailureCode, fault: Fault): PushMeaning => ({ is: 'failed', code, fault });
 const unclear = (why: Unclear): PushMeaning => ({ is: 'unclear', why });
 /** The limits of our session are used up; a new session has new ones. */
-const exhausted: PushMeaning = { is: 'failed', code: 'rejected', fault: 'us', renewsSession: true };
+const exhausted: PushMeaning = { is: 'exhausted' };
 
 export const vodacomTanzania: Market = {
   path: 'vodacomTZN',
@@ -46,7 +52,7 @@ export const vodacomTanzania: Market = {
   currency: 'TZS',
   push: {
     'INS-0': { is: 'done' },
-    'INS-1': unclear('ambiguous_code'), // internal error; seen for insufficient funds too
+    'INS-1': unclear('general_error'), // internal error; seen for insufficient funds too
     'INS-6': failed('declined', 'customer'), // cancelled, wrong PIN and refused are not told apart
     'INS-9': unclear('ambiguous_code'), // request timeout: a silent customer, or a lost answer
     'INS-10': unclear('duplicate_reference'), // our reference is there already
@@ -72,11 +78,14 @@ export const vodacomTanzania: Market = {
     'INS-2051': failed('payer_not_found', 'merchant'),
   },
   notFound: ['INS-23'],
+  generalErrors: ['INS-1', 'INS-9'],
   // Only Completed is documented for Tanzania; the other words are Mozambique's, and any other is unknown.
   statuses: {
     completed: { is: 'paid' },
     pending: { is: 'pending' },
     expired: { is: 'expired' },
+    // What a customer who never answered (INS-9) leaves behind.
+    'n/a': { is: 'nothing' },
     cancelled: { is: 'failed', code: 'cancelled', fault: 'customer' },
     failed: { is: 'failed', code: 'provider_error', fault: 'provider', isUnnamed: true },
   },

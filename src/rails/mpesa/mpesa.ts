@@ -3,7 +3,6 @@ import type { RailTerms } from '../../../machines/collection.ts';
 import type { Clock } from '../../clock.ts';
 import type { MpesaConfig } from '../../config.ts';
 import { newId } from '../../ids.ts';
-import { limits } from '../../limits.ts';
 import type {
   CallbackParse,
   Capabilities,
@@ -12,13 +11,23 @@ import type {
   PushOutcome,
   PushRequest,
   Rail,
+  RailLine,
   RawCallback,
   ReverseOutcome,
   ReverseRequest,
   StatusAnswer,
   StatusQuery,
 } from '../rails.ts';
-import { answeredPush, answeredReversal, reasonedStatus } from './answers.ts';
+import {
+  answeredPush,
+  answeredReversal,
+  codeOf,
+  isExhausted,
+  isGateRefusal,
+  isRateRefusal,
+  isWell,
+  reasonedStatus,
+} from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
 import { amountText, itemDescription, referencesOf } from './fields.ts';
@@ -28,49 +37,25 @@ import {
   SessionKeeper,
   type SessionStore,
   type SessionTerms,
+  type Trial,
   usualSessionTerms,
 } from './session.ts';
+import { type MpesaTimes, mpesaTerms, usualTimes } from './terms.ts';
 import { Wire, type WireAnswer } from './wire.ts';
 
 export { OwnSessions, railSessionsSpec, StoredSessions } from './store.ts';
+export { mpesaTerms } from './terms.ts';
 
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
+/** Twice with one session, and twice with the next. */
+const refusalsMax = 4;
 
-/** M-Pesa's times. */
-export const mpesaTerms: RailTerms = {
-  pushWindowMs: limits.pushWindowMs,
-  promptLifeMs: 120 * secondMs,
-  answerTimeoutMs: 150 * secondMs,
-  pushRetryMs: 5 * secondMs,
-  pollLadderMs: [5, 10, 20, 30, 45, 60, 90, 120].map((seconds) => seconds * secondMs),
-  notFoundGraceMs: 300 * secondMs,
-  notFoundSpacingMs: 30 * secondMs,
-  confirmDeadlineMs: hourMs,
-  askSpacingMs: 5 * secondMs,
-  reviewPollMs: hourMs,
-  reviewAsksMax: 720,
-  watchLadderMs: [5 * minuteMs, 15 * minuteMs, hourMs, 6 * hourMs, 24 * hourMs],
-  failureWatchMs: hourMs,
-};
-
-export interface MpesaTimes {
-  connectMs: number;
-  /** Synchronous push: the call stays open while the customer types. */
-  pushMs: number;
-  /** Everything that waits for no customer. */
-  queryMs: number;
-  /** How often a call is tried again while a new session is not live yet. */
-  notLiveYetMs: number;
+/** Hears what the network said, for metrics. Must not throw. */
+export interface MpesaWatch {
+  /** `code`: the result code, or `none`. `operation`: push, query, reversal or session. */
+  answered(operation: string, code: string): void;
+  /** The gate turned a call away. */
+  refusedByGate(operation: string, httpStatus: number): void;
 }
-
-const usualTimes: MpesaTimes = {
-  connectMs: 10 * secondMs,
-  pushMs: 120 * secondMs,
-  queryMs: 30 * secondMs,
-  notLiveYetMs: secondMs,
-};
 
 interface MpesaOptions {
   config: MpesaConfig;
@@ -78,6 +63,7 @@ interface MpesaOptions {
   sessions: SessionStore;
   terms?: RailTerms;
   times?: Partial<MpesaTimes>;
+  watch?: MpesaWatch;
   sessionTerms?: Partial<SessionTerms>;
   /** The authority to trust instead of the system's, PEM. */
   ca?: string;
@@ -100,6 +86,7 @@ export class MpesaRail implements Rail {
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
   readonly addresses: readonly string[];
+  readonly line: RailLine;
   readonly #config: MpesaConfig;
   readonly #clock: Clock;
   readonly #market: Market = vodacomTanzania;
@@ -108,11 +95,21 @@ export class MpesaRail implements Rail {
   readonly #sessions: SessionKeeper;
   readonly #pushes: Wire;
   readonly #questions: Wire;
+  readonly #watch: MpesaWatch | undefined;
+  /** What the rail said when it last gave no session; undefined once it gave one. */
+  #sessionRefused: WireAnswer | undefined;
 
   /** @throws Error when the address is neither https nor loopback, or the public key is none. */
-  constructor({ config, clock, sessions, terms = mpesaTerms, times, sessionTerms, ca }: MpesaOptions) {
+  constructor({ config, clock, sessions, terms = mpesaTerms, ...more }: MpesaOptions) {
+    const { times, sessionTerms, ca, watch } = more;
+    this.#watch = watch;
     this.addresses = [checkedAddress(config.baseUrl)];
-    this.terms = terms;
+    this.line = {
+      address: config.baseUrl,
+      isSandbox: isSandbox(config.baseUrl),
+      answers: config.isSynchronous ? 'synchronous' : 'asynchronous',
+    };
+    this.terms = { ...terms, approvalLadderMs: [...config.askDelaysMs] };
     this.#config = config;
     this.#clock = clock;
     this.#times = { ...usualTimes, ...times };
@@ -124,6 +121,7 @@ export class MpesaRail implements Rail {
       store: sessions,
       terms: { ...usualSessionTerms, lifeMs: config.sessionLifeMs, ...sessionTerms },
       make: () => this.#makeSession(),
+      attempt: (session) => this.#trySession(session),
     });
     this.capabilities = {
       queryableBy: ['reference', 'receipt', 'conversation'],
@@ -147,7 +145,8 @@ export class MpesaRail implements Rail {
       if (!(await request.claim())) return 'taken';
       return isTooLate() ? 'too_late' : undefined; // a claim can take its time
     };
-    const { answer, session } = await this.#call(
+    const { isSynchronous } = this.#config;
+    const answer = await this.#call(
       this.#pushes,
       {
         method: 'POST',
@@ -162,14 +161,13 @@ export class MpesaRail implements Rail {
           input_ThirdPartyConversationID: conversation,
           input_PurchasedItemsDesc: itemDescription(request.description),
         },
-        timeoutMs: this.#config.isSynchronous ? this.#times.pushMs : this.#times.queryMs,
+        timeoutMs: isSynchronous ? this.#times.pushMs : this.#times.queryMs,
         giveUpAtMs: request.notAfterMs,
         beforeFirstByte,
       },
       signal,
     );
-    const { outcome, renewsSession } = answeredPush(this.#market, answer, conversation);
-    if (renewsSession && session) this.#sessions.renewSoon(session);
+    const outcome = answeredPush(this.#market, answer, { conversation, isSynchronous });
     return { ...outcome, evidence: this.#evidence(answer) };
   }
 
@@ -178,18 +176,10 @@ export class MpesaRail implements Rail {
     signal: AbortSignal,
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
     const { conversation } = referencesOf(query.collectionId);
-    const { answer } = await this.#call(
+    const answer = await this.#call(
       this.#questions,
       {
-        method: 'GET',
-        path: 'queryTransactionStatus/',
-        fields: {
-          input_QueryReference: conversation,
-          input_ServiceProviderCode: this.#config.serviceProviderCode,
-          // The query's own id, a new one each time.
-          input_ThirdPartyConversationID: newId('req', this.#clock.now()).slice(4),
-          input_Country: this.#market.country,
-        },
+        ...this.#question(conversation),
         timeoutMs: this.#times.queryMs,
         giveUpAtMs: this.#clock.now() + this.#times.queryMs,
       },
@@ -203,7 +193,7 @@ export class MpesaRail implements Rail {
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
-    const { answer } = await this.#call(
+    const answer = await this.#call(
       this.#questions,
       {
         method: 'PUT',
@@ -227,10 +217,16 @@ export class MpesaRail implements Rail {
     return parseMpesaCallback(raw);
   }
 
-  /** Asks for a session, which moves nothing. What it gets is thrown away: sessions are renewed by their keeper. */
+  /** Asks about a payment that does not exist, which moves nothing: the platform is up when it says so. */
   async probe(signal: AbortSignal): Promise<'up' | 'down'> {
-    const answer = await this.#askSession(signal);
-    return answer.kind === 'answered' && answer.fields.output_ResponseCode === 'INS-0' ? 'up' : 'down';
+    const giveUpAtMs = this.#clock.now() + this.#times.trialMs;
+    const answer = await this.#call(this.#questions, this.#trial(giveUpAtMs), signal);
+    return isWell(this.#market, answer) ? 'up' : 'down';
+  }
+
+  /** Keeps a live session at hand. */
+  async tend(): Promise<void> {
+    await this.#sessions.tend();
   }
 
   /** Closes idle connections. */
@@ -240,25 +236,36 @@ export class MpesaRail implements Rail {
   }
 
   /**
-   * One call, with the session's troubles settled: the gate's refusal (401 or 403 without a code) never reached the
-   * platform, so the same call goes again, with a new session at most once. 401 with INS-6 is an answer.
+   * One call, with the session's troubles settled. The gate's refusal (401 or 403 without a code) never reached the
+   * platform, so the same call goes again: once with the same session, for a gate errs, then with whatever serves.
+   * One that has used up its limits is refused before anybody is prompted. 401 with INS-6 is an answer.
    */
-  async #call(wire: Wire, ask: Ask, signal: AbortSignal): Promise<{ answer: WireAnswer; session?: Session }> {
-    let session = await this.#sessions.serving();
-    let hasReplaced = false;
-    while (session) {
-      // By when it was sent: a refusal that was under way while the session became live says nothing of it.
-      const isLive = this.#clock.now() >= session.liveAtMs;
+  async #call(wire: Wire, ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
+    for (let refusals = 1; ; refusals += 1) {
+      const session = await this.#sessions.serving(ask.giveUpAtMs, signal);
+      if (!session) return this.#noSession(signal);
       const answer = await wire.send(this.#request(ask, session, signal));
-      if (!isGateRefusal(answer)) return { answer, session };
-      if (!isLive && this.#clock.now() + this.#times.notLiveYetMs < ask.giveUpAtMs && !signal.aborted) {
-        await new Promise((resolve) => setTimeout(resolve, this.#times.notLiveYetMs));
-      } else if (isLive && !hasReplaced && !isRateRefusal(answer)) {
-        hasReplaced = true;
-        session = await this.#sessions.replace(session);
-      } else return { answer, session };
+      this.#tell(operationOf(ask), answer);
+      const isLast = refusals === refusalsMax;
+      if (isExhausted(this.#market, answer)) this.#sessions.exhaust(session);
+      else if (!isGateRefusal(answer)) return answer;
+      else if (isRateRefusal(answer)) return answer;
+      else if (isLast) this.#sessions.renewSoon(session);
+      else if (refusals % 2 === 0) this.#sessions.doubt(session);
+      if (isLast) return answer;
     }
-    return { answer: { kind: 'notSent', why: 'no_session', text: 'no session could be had' } };
+  }
+
+  /** Nothing could be sent; what the rail said when it gave no session goes with it. */
+  #noSession(signal: AbortSignal): WireAnswer {
+    if (signal.aborted) return { kind: 'notSent', why: 'stopping', text: 'this process is stopping' };
+    const refused = this.#sessionRefused;
+    if (!refused) return { kind: 'notSent', why: 'no_session', text: 'no session became live in time' };
+    const text = `no session could be had: ${refused.text}`;
+    if (refused.kind !== 'answered') return { kind: 'notSent', why: 'no_session', text };
+    const { httpStatus, fields } = refused;
+    const code = fields.output_ResponseCode ?? `HTTP ${httpStatus}`;
+    return { kind: 'notSent', why: 'no_session', text, code, httpStatus };
   }
 
   #request({ method, path, fields, timeoutMs, beforeFirstByte }: Ask, session: Session, signal: AbortSignal) {
@@ -288,8 +295,39 @@ export class MpesaRail implements Rail {
   async #makeSession(): Promise<string | undefined> {
     // Not the caller's signal: others wait for this session too.
     const answer = await this.#askSession(AbortSignal.timeout(this.#times.queryMs));
-    if (answer.kind !== 'answered' || answer.fields.output_ResponseCode !== 'INS-0') return undefined;
-    return answer.fields.output_SessionID || undefined;
+    const isMade = answer.kind === 'answered' && answer.fields.output_ResponseCode === 'INS-0';
+    const id = isMade ? answer.fields.output_SessionID : undefined;
+    this.#tell('session', answer);
+    this.#sessionRefused = id ? undefined : answer;
+    return id || undefined;
+  }
+
+  async #trySession(session: Session): Promise<Trial> {
+    const ask = this.#trial(this.#clock.now());
+    const signal = AbortSignal.timeout(2 * this.#times.trialMs);
+    const answer = await this.#questions.send(this.#request(ask, session, signal));
+    if (isGateRefusal(answer)) return isRateRefusal(answer) ? 'unknown' : 'refused';
+    return answer.kind === 'answered' && answer.fields.output_ResponseCode ? 'taken' : 'unknown';
+  }
+
+  /** A question about a payment that does not exist. */
+  #trial(giveUpAtMs: number): Ask {
+    const { trialMs } = this.#times;
+    return { ...this.#question(newId('req', this.#clock.now()).slice(4)), timeoutMs: trialMs, giveUpAtMs };
+  }
+
+  #question(reference: string): Pick<Ask, 'method' | 'path' | 'fields'> {
+    return {
+      method: 'GET',
+      path: 'queryTransactionStatus/',
+      fields: {
+        input_QueryReference: reference,
+        input_ServiceProviderCode: this.#config.serviceProviderCode,
+        // The query's own id, a new one each time.
+        input_ThirdPartyConversationID: newId('req', this.#clock.now()).slice(4),
+        input_Country: this.#market.country,
+      },
+    };
   }
 
   #askSession(signal: AbortSignal): Promise<WireAnswer> {
@@ -303,9 +341,15 @@ export class MpesaRail implements Rail {
     });
   }
 
+  #tell(operation: string, answer: WireAnswer): void {
+    if (answer.kind !== 'answered') return;
+    if (isGateRefusal(answer)) this.#watch?.refusedByGate(operation, answer.httpStatus);
+    else this.#watch?.answered(operation, wordOf(codeOf(answer)));
+  }
+
   #evidence(answer: WireAnswer): Evidence {
-    const code = answer.kind === 'answered' ? answer.fields.output_ResponseCode : undefined;
-    const httpStatus = answer.kind === 'notSent' ? undefined : answer.httpStatus;
+    const code = codeOf(answer);
+    const { httpStatus } = answer;
     return {
       ...(code ? { code } : {}),
       ...(httpStatus === undefined ? {} : { httpStatus }),
@@ -321,16 +365,21 @@ export function sessionsName(config: MpesaConfig): string {
   return `MPESA_TZ.${whose.slice(0, 16)}`;
 }
 
-function isGateRefusal(answer: WireAnswer): boolean {
-  return (
-    answer.kind === 'answered' &&
-    !answer.fields.output_ResponseCode &&
-    [401, 403, 429].includes(answer.httpStatus)
-  );
+const operations = { GET: 'query', POST: 'push', PUT: 'reversal' } as const;
+
+function operationOf({ method }: Ask): string {
+  return operations[method];
 }
 
-function isRateRefusal(answer: WireAnswer): boolean {
-  return answer.kind === 'answered' && answer.httpStatus === 429;
+/** A code as a label: what is no code of the documented form could be anything. */
+function wordOf(code: string | undefined): string {
+  if (!code) return 'none';
+  return /^INS-\d{1,5}$/.test(code) ? code : 'other';
+}
+
+/** Vodacom's two environments differ in the path: `…/sandbox` and `…/openapi`. */
+export function isSandbox(baseUrl: string): boolean {
+  return /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
 }
 
 /** https, or http on this machine. @throws Error */

@@ -37,19 +37,25 @@ export interface SessionTerms {
   holdMs: number;
   /** The least time between two failed attempts of this process. */
   backOffMs: number;
-  /** How often a process that waits for another's renewal looks. */
+  /** How often one that waits for a session looks; nothing is sent for it. */
   lookMs: number;
+  /** How often this process tries a session of which it is not known whether the gate takes it. */
+  tryMs: number;
 }
 
 export const usualSessionTerms: Omit<SessionTerms, 'lifeMs'> = {
   activationMs: 30_000,
   holdMs: 20_000,
   backOffMs: 1_000,
-  lookMs: 100,
+  lookMs: 50,
+  tryMs: 1_000,
 };
 
 /** Part of its life after which a session is renewed. */
 const renewedAt = 0.8;
+
+/** What the gate made of a session: took it, refused it, or nothing is known (no answer, too many calls). */
+export type Trial = 'taken' | 'refused' | 'unknown';
 
 interface KeeperOptions {
   clock: Clock;
@@ -57,53 +63,148 @@ interface KeeperOptions {
   terms: SessionTerms;
   /** Makes a session at the rail; undefined when it gives none. Never throws. */
   make: () => Promise<string | undefined>;
+  /** Asks the gate with this session, by a question that moves nothing. Never throws. */
+  attempt: (session: Session) => Promise<Trial>;
 }
 
+/**
+ * Whether a session serves is found out once for all who wait for it: a single call tries, and while none serves no
+ * other call is sent. A session is trusted when the gate took it, or when its time to become live is over and
+ * nothing was heard against it; one that was refused twice is doubted, and serves again as soon as the gate takes it.
+ */
 export class SessionKeeper {
   readonly #options: KeeperOptions;
   #known: Sessions | undefined;
   #renewing: Promise<Session | undefined> | undefined;
+  #settling: Promise<void> | undefined;
   #failedAtMs = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #taken: string | undefined;
+  readonly #doubted = new Set<string>();
+  readonly #exhausted = new Set<string>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
   }
 
-  /** The session to call with; undefined when none can be had. Renews in the background when it is time. */
-  async serving(): Promise<Session | undefined> {
+  /**
+   * The session to call with. Waits for one that activates, until `giveUpAtMs` (ms) or `signal`; undefined when none
+   * could be had. Renews in the background when it is time.
+   */
+  async serving(giveUpAtMs: number, signal: AbortSignal): Promise<Session | undefined> {
+    const { clock, terms } = this.#options;
+    const failures = this.#failures;
+    await this.tend();
+    for (;;) {
+      const session = this.#trusted();
+      if (session) return session;
+      // None could be made: one whose end nobody told us of is better than none, and nobody need wait.
+      const isNoneComing = !this.#renewing && (!this.#known || this.#isOver(this.#known.newest));
+      if (this.#failures > failures || isNoneComing) return this.#last();
+      if (signal.aborted || clock.now() + terms.lookMs > giveUpAtMs) return undefined;
+      this.#settle();
+      await pause(terms.lookMs);
+    }
+  }
+
+  /** Sees to it that there is a session and that it is renewed in time. Called by every call, and while none comes. */
+  async tend(): Promise<void> {
     const { clock, terms, store } = this.#options;
     this.#known ??= await store.read().catch(() => undefined);
     const now = clock.now();
-    if (!this.#known || now >= this.#known.newest.madeAtMs + terms.lifeMs) {
-      const fresh = await this.#renew(this.#known?.newest.id);
-      // Its life is our assumption: while no new one can be had, the gate may still take the old one.
-      return fresh ?? this.#known?.newest;
-    }
-    const { newest, older } = this.#known;
-    if (now >= newest.madeAtMs + renewedAt * terms.lifeMs) void this.#renew(newest.id);
-    const olderServes = older && now < newest.liveAtMs && now < older.madeAtMs + terms.lifeMs;
-    return olderServes ? older : newest;
+    const newest = this.#known?.newest;
+    if (!newest || now >= newest.madeAtMs + terms.lifeMs) await this.#renew(newest?.id);
+    else if (now >= newest.madeAtMs + renewedAt * terms.lifeMs) void this.#renew(newest.id);
+    if (this.#known && !this.#isTrusted(this.#known.newest)) this.#settle();
   }
 
-  /** The gate refused this session although it should be live: the one to go on with, if there is any. */
-  async replace(refused: Session): Promise<Session | undefined> {
-    if (this.#known?.older?.id === refused.id) {
-      this.#known = { newest: this.#known.newest };
-      return this.#known.newest;
-    }
-    if (this.#known && this.#known.newest.id !== refused.id) return this.serving();
-    const { clock, terms } = this.#options;
-    // One that was made just now would only be refused again: sessions are not minted in a storm.
-    if (clock.now() < refused.madeAtMs + terms.activationMs) return undefined;
-    const fresh = await this.#renew(refused.id);
-    if (fresh && this.#known?.older?.id === refused.id) this.#known = { newest: fresh };
-    return fresh;
+  /** The gate refused it twice in a row: it is tried, and another one is made, before more calls go out with it. */
+  doubt(session: Session): void {
+    this.#doubted.add(session.id);
+    if (this.#taken === session.id) this.#taken = undefined;
+    this.#settleAnew();
   }
 
-  /** The session's own limits are used up: a new one, at most one per activation time. */
+  /** The session's own limits are used up: nothing more is sent with it, and a new one is made. */
+  exhaust(session: Session): void {
+    this.#exhausted.add(session.id);
+    this.#settleAnew();
+  }
+
+  /** It is refused where it should serve, although the gate takes it elsewhere: a new one takes its place. */
   renewSoon(session: Session): void {
+    if (this.#known?.newest.id === session.id && this.#mayReplace(session)) void this.#renew(session.id);
+  }
+
+  /** One that was made just now would only be refused again: sessions are not minted in a storm. */
+  #mayReplace({ madeAtMs }: Session): boolean {
     const { clock, terms } = this.#options;
-    if (clock.now() >= session.madeAtMs + terms.activationMs) void this.replace(session);
+    return clock.now() >= madeAtMs + terms.activationMs;
+  }
+
+  #isTrusted(session: Session): boolean {
+    if (this.#doubted.has(session.id) || this.#exhausted.has(session.id)) return false;
+    return this.#taken === session.id || this.#options.clock.now() >= session.liveAtMs;
+  }
+
+  /** The newest that serves. */
+  #trusted(): Session | undefined {
+    if (!this.#known) return undefined;
+    const { newest, older } = this.#known;
+    if (this.#isTrusted(newest) && !this.#isOver(newest)) return newest;
+    // The older one was live when it was succeeded: only a refusal tells against it.
+    const isServing = older && !this.#isOver(older) && !this.#doubted.has(older.id);
+    return isServing && !this.#exhausted.has(older.id) ? older : undefined;
+  }
+
+  #isOver({ madeAtMs }: Session): boolean {
+    return this.#options.clock.now() >= madeAtMs + this.#options.terms.lifeMs;
+  }
+
+  /** When no new one can be had: the gate may still take the old one, for its life is our assumption. */
+  #last(): Session | undefined {
+    const newest = this.#known?.newest;
+    return newest && this.#isTrusted(newest) ? newest : undefined;
+  }
+
+  /** Finds out which session serves: one at a time in this process, however many wait. */
+  #settle(): void {
+    this.#settling ??= this.#tryAll()
+      .catch(() => undefined)
+      .then(() => {
+        this.#settling = undefined;
+      });
+  }
+
+  /** Something changed: also one that is at it now has to look again. */
+  #settleAnew(): void {
+    if (!this.#settling) this.#settle();
+    else void this.#settling.then(() => this.#settle());
+  }
+
+  async #tryAll(): Promise<void> {
+    const { terms, attempt } = this.#options;
+    const { newest, older } = this.#known ?? {};
+    for (const session of [newest, older]) {
+      if (!session || (this.#isTrusted(session) && session === newest)) continue;
+      if (session === older && !this.#doubted.has(session.id)) continue;
+      if (this.#exhausted.has(session.id)) {
+        if (session === newest && this.#mayReplace(session)) await this.#renew(session.id);
+        continue;
+      }
+      // By when it was sent: a refusal that was under way while the session became live says nothing of it.
+      const mayReplace = this.#mayReplace(session);
+      const trial = await attempt(session);
+      if (trial === 'taken') {
+        this.#doubted.delete(session.id);
+        if (session.id === this.#known?.newest.id) this.#taken = session.id;
+        if (session === newest) return;
+      } else if (trial === 'refused' && session === newest && mayReplace) {
+        this.#doubted.add(session.id);
+        await this.#renew(session.id);
+      }
+    }
+    await pause(terms.tryMs);
   }
 
   /** One renewal at a time in this process, whoever asks. */
@@ -114,7 +215,10 @@ export class SessionKeeper {
     this.#renewing = this.#renewShared(unwanted)
       .catch(() => undefined)
       .then((session) => {
-        if (!session) this.#failedAtMs = clock.now();
+        if (!session) {
+          this.#failedAtMs = clock.now();
+          this.#failures += 1;
+        }
         this.#renewing = undefined;
         return session;
       });
@@ -129,7 +233,7 @@ export class SessionKeeper {
       if (await store.hold(terms.holdMs)) return this.#renewHolding(unwanted);
       const stored = await this.#takeOver(unwanted);
       if (stored) return stored;
-      await new Promise((resolve) => setTimeout(resolve, terms.lookMs));
+      await pause(terms.lookMs);
     }
     return undefined;
   }
@@ -144,9 +248,9 @@ export class SessionKeeper {
       const madeAtMs = clock.now();
       const newest = { id, madeAtMs, liveAtMs: madeAtMs + terms.activationMs };
       const older = this.#known?.newest;
-      this.#known = { newest, ...(older ? { older } : {}) };
+      this.#know({ newest, ...(older ? { older } : {}) });
       // A session that cannot be stored still serves this process.
-      await store.write(this.#known).catch(() => undefined);
+      await store.write(this.#known!).catch(() => undefined);
       return newest;
     } finally {
       await store.release().catch(() => undefined);
@@ -159,9 +263,20 @@ export class SessionKeeper {
     const stored = await store.read().catch(() => undefined);
     if (!stored || stored.newest.id === unwanted) return undefined;
     if (clock.now() >= stored.newest.madeAtMs + renewedAt * terms.lifeMs) return undefined;
-    this.#known = stored;
+    this.#know(stored);
     return stored.newest;
   }
+
+  #know(sessions: Sessions): void {
+    this.#known = sessions;
+    const ids = new Set([sessions.newest.id, sessions.older?.id]);
+    for (const forgotten of [this.#doubted, this.#exhausted])
+      for (const id of forgotten) if (!ids.has(id)) forgotten.delete(id);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Encrypts what M-Pesa wants as a bearer: RSA, PKCS1 v1.5, base64 (the portal's odd trick, used twice). */
@@ -169,11 +284,9 @@ export class Bearers {
   readonly #key: KeyObject;
   #last: { text: string; bearer: string } | undefined;
 
-  /** @param publicKey base64 of a SPKI DER, as the portal shows it. @throws when it is no RSA key. */
+  /** @param publicKey base64 of a SPKI DER, as the portal shows it. @throws TypeError when it is no RSA key. */
   constructor(publicKey: string) {
-    const der = Buffer.from(publicKey.replace(/\s|-----[^-]*-----/g, ''), 'base64');
-    this.#key = createPublicKey({ key: der, format: 'der', type: 'spki' });
-    if (this.#key.asymmetricKeyType !== 'rsa') throw new TypeError('the public key of M-Pesa is no RSA key');
+    this.#key = readPublicKey(publicKey);
   }
 
   /** The same text gives the same bearer while it is the latest: encrypting 1,200 times a second costs a core. */
@@ -185,3 +298,19 @@ export class Bearers {
     return this.#last.bearer;
   }
 }
+
+/** The portal's public key. @throws TypeError, in words for whoever configured it. */
+function readPublicKey(publicKey: string): KeyObject {
+  const der = Buffer.from(publicKey.replace(/\s|-----[^-]*-----/g, ''), 'base64');
+  let key: KeyObject;
+  try {
+    key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  } catch {
+    throw new TypeError(notAKey);
+  }
+  if (key.asymmetricKeyType !== 'rsa') throw new TypeError(notAKey);
+  return key;
+}
+
+const notAKey =
+  "is no public key. Copy the portal's, whole: base64 of an RSA key, some 700 characters that begin with MII.";

@@ -20,7 +20,8 @@ export interface WireRequest {
 
 export type WireAnswer =
   | { kind: 'answered'; httpStatus: number; fields: Readonly<Record<string, string>>; text: string }
-  | { kind: 'notSent'; why: NotSent; text: string }
+  /** `code`, `httpStatus`: what the rail said when it refused us what this call needed (a session). */
+  | { kind: 'notSent'; why: NotSent; text: string; code?: string; httpStatus?: number }
   | { kind: 'lost'; why: Unclear; text: string; httpStatus?: number };
 
 const bodyMaxBytes = 64 * 1024;
@@ -65,7 +66,9 @@ export class Wire {
 
   /** `ca`: the authority to trust instead of the system's, PEM. */
   constructor(ca?: string) {
-    this.#https = new HttpsAgent({ keepAlive: true, timeout: idleMs, ...(ca ? { ca } : {}) });
+    // Pinned: NODE_TLS_REJECT_UNAUTHORIZED must not be able to send a customer's payment to a stranger.
+    const trust = { rejectUnauthorized: true, ...(ca ? { ca } : {}) };
+    this.#https = new HttpsAgent({ keepAlive: true, timeout: idleMs, ...trust });
   }
 
   /** Never rejects: whatever happens is told in the answer. */
