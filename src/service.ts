@@ -139,7 +139,7 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
   const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
     wired;
-  const { auditWatch, watch, lanes } = wired;
+  const { auditWatch, watch, lanes, callbacks } = wired;
   const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log, watch });
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
@@ -162,6 +162,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
         run: strandedRelease(webhookNeeds),
       },
       { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
+      { name: 'callbacks', everyMs: limits.minuteMs, run: () => callbacks.ringUnheard() },
       { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
     ],
   });

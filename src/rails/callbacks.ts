@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Actors } from '../actors/actors.ts';
+import { eachOf } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
@@ -14,7 +15,12 @@ import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
  */
 export const callbacksSpec: CollectionSpec = {
   name: 'railCallbacks',
-  indexes: [{ key: { collectionId: 1, at: 1 } }, { key: { rail: 1, at: -1 } }],
+  indexes: [
+    { key: { collectionId: 1, at: 1 } },
+    { key: { rail: 1, at: -1 } },
+    // What no collection has heard of yet: few, for moments.
+    { key: { at: 1 }, partial: { rungAt: null } },
+  ],
 };
 
 export interface CallbackDoc extends Doc {
@@ -30,6 +36,10 @@ export interface CallbackDoc extends Doc {
 
 /** A rail sends one or two per payment; whoever sends more is not heard again. */
 const storedMax = 20;
+
+/** A callback that was not heard for this long will not be by itself: its process died, or MongoDB was away. */
+const unheardMs = 10_000;
+const ringsAtOnce = 16;
 
 type Notice = Extract<CallbackParse, { kind: 'notice' }>;
 
@@ -95,8 +105,20 @@ export class Callbacks {
       await this.#stored.updateOne({ _id: dedupeKey }, { $setOnInsert: doc }, { upsert: true });
     }
     failpoint('afterCallback');
-    // Heard after the answer: the rail need not wait for our step, and asking finds a payment without any bell.
+    // Heard after the answer: the rail need not wait for our step, and what is not heard now `ringUnheard` rings.
     void this.#ring(collectionId, dedupeKey);
+  }
+
+  /**
+   * Rings what was answered and never heard: a rail does not send again what we have taken, and a payment that
+   * nobody watches any more is found by nothing else. Each stands alone.
+   */
+  async ringUnheard(): Promise<void> {
+    const before = new Date(this.#options.clock.now() - unheardMs);
+    const unheard = this.#stored
+      .find({ rungAt: { $eq: null as never }, at: { $lt: before } })
+      .sort({ at: 1 });
+    await eachOf(unheard, ringsAtOnce, ({ collectionId, _id }) => this.#ring(collectionId, _id));
   }
 
   async #ring(collectionId: string, dedupeKey: string): Promise<void> {
@@ -105,7 +127,7 @@ export class Callbacks {
       await doorbell.ring(collectionId, `callback.${dedupeKey}`);
       await this.#stored.updateOne({ _id: dedupeKey }, { $set: { rungAt: new Date(clock.now()) } });
     } catch (error) {
-      log.debug({ collectionId, error: String(error) }, 'callback not heard; the payment is found by asking');
+      log.debug({ collectionId, error: String(error) }, 'callback not heard; it is rung again');
     }
   }
 
