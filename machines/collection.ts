@@ -81,6 +81,12 @@ export interface CollectionContext {
   /** The rail's receipt. */
   receipt: string | null;
   late: boolean;
+  /** Reversals that were ordered and have not been answered. */
+  returnsOpen: number;
+  /** The latest moment at which a reversal may have been on its way; null while none was ordered. */
+  returnSentAt: number | null;
+  /** The latest reversal was refused, or not sent. An earlier one may have gone through all the same. */
+  returnRefused: boolean;
 }
 
 type Verdict = { at: number; askedAt?: number; receipt?: string | null };
@@ -103,6 +109,7 @@ export type CollectionEvent =
   | ({ type: 'ask.notFound' } & Answer)
   | { type: 'rail.noticed'; at: number }
   | ({ type: 'reverse.succeeded' } & Verdict)
+  | ({ type: 'reverse.accepted' } & Answer)
   | ({ type: 'reverse.failed' } & Answer)
   | ({ type: 'reverse.unknown' } & Answer)
   | { type: 'operator.asked'; at: number; reason: string }
@@ -132,7 +139,7 @@ export const collectionWrites = [
 ] as const;
 
 /** Made after the commit, at least once (the push: at most once). */
-export const collectionCalls = ['pushPrompt', 'askRail', 'reversePayment'] as const;
+export const collectionCalls = ['pushPrompt', 'askRail', 'reversePayment', 'askReturn'] as const;
 
 const hourMs = 3_600_000;
 
@@ -167,6 +174,8 @@ export const collectionMachine = setup({
     pushPrompt: () => {},
     askRail: () => {},
     reversePayment: () => {},
+    /** Asks whether the payment was reversed, also by the reversal's own reference; answered like `askRail`. */
+    askReturn: () => {},
     postCapture: () => {},
     recordEvent: () => {},
     openDeliveries: () => {},
@@ -213,6 +222,16 @@ export const collectionMachine = setup({
     }),
     settleExpiry: assign(({ context, event }) => ({ completedAt: timeOf(event, context), asks: 0 })),
     markLate: assign({ late: true }),
+    orderReturn: assign(({ context, event }) => ({
+      returnsOpen: context.returnsOpen + 1,
+      returnSentAt: timeOf(event, context),
+      returnRefused: false,
+    })),
+    noteReturn: assign(({ context, event }) => ({
+      returnsOpen: Math.max(0, context.returnsOpen - 1),
+      returnSentAt: timeOf(event, context),
+      returnRefused: event.type === 'reverse.failed',
+    })),
     keepReceipt: assign({
       receipt: ({ context, event }) => ('receipt' in event ? event.receipt : null) ?? context.receipt,
     }),
@@ -228,6 +247,15 @@ export const collectionMachine = setup({
     hasNoticesLeft: ({ context }) => context.asks + 1 < (context.terms.noticeLadderMs?.length ?? 0),
     hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
     hasWatchesLeft: ({ context }) => context.asks + 1 < context.terms.watchLadderMs.length,
+    /**
+     * Completed and not reversed, asked when every reversal had been answered, the last one by a refusal, and so long
+     * after them that the rail would know: only then is the money where it was.
+     */
+    isReturnRefuted: ({ context, event }) =>
+      event.type === 'ask.succeeded' &&
+      context.returnRefused &&
+      context.returnsOpen === 0 &&
+      (event.askedAt ?? 0) >= (context.returnSentAt ?? 0) + context.terms.notFoundGraceMs,
     isLateAccepted: ({ context }) => context.acceptsLate,
     isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
     isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
@@ -242,6 +270,8 @@ export const collectionMachine = setup({
     pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
     confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
     reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
+    returnDelay: ({ context }) =>
+      waitOf(context.terms.pollLadderMs?.[context.asks] ?? context.terms.reviewPollMs),
     watchDelay: ({ context }) => rungOf(context.terms.watchLadderMs, context.asks),
     failureWatchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
@@ -266,6 +296,9 @@ export const collectionMachine = setup({
     failureMessage: null,
     receipt: null,
     late: false,
+    returnsOpen: 0,
+    returnSentAt: null,
+    returnRefused: false,
   }),
   initial: 'created',
   states: {
@@ -428,7 +461,10 @@ export const collectionMachine = setup({
     succeeded: {
       id: 'succeeded',
       initial: 'standing',
+      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
       on: {
+        // A person who doubts it asks: a network that took the payment back does not say so by itself.
+        'operator.asked': { actions: 'ringBell' },
         'push.failed': { actions: 'recordContradiction' },
         'ask.undecided': { actions: 'closeAsk' },
         'ask.succeeded': { actions: 'closeAsk' },
@@ -442,7 +478,14 @@ export const collectionMachine = setup({
         standing: {
           on: { 'operator.reversed': { target: 'reversed', actions: 'reverseCapture' } },
         },
-        reversed: {},
+        reversed: {
+          on: {
+            'ask.failed': { actions: 'closeAsk' },
+            'ask.expired': { actions: 'closeAsk' },
+            'ask.reversed': { actions: 'closeAsk' },
+            'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
+          },
+        },
       },
     },
     failed: {
@@ -521,21 +564,53 @@ export const collectionMachine = setup({
                   target: '#succeeded',
                   actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
                 },
-                'operator.returnedLate': { target: 'returning', actions: 'reversePayment' },
+                'operator.returnedLate': {
+                  target: 'returning',
+                  actions: ['orderReturn', 'reversePayment'],
+                },
               },
             },
             returning: {
+              initial: 'polling',
+              entry: 'resetLadder',
+              always: { guard: 'isBellDue', actions: ['openAsk', 'askReturn'] },
               on: {
-                'reverse.failed': {
-                  target: 'held',
-                  actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
-                },
+                'reverse.accepted': { actions: ['noteReturn', 'ringBell'] },
+                'reverse.failed': { actions: ['noteReturn', 'ringBell'] },
                 'reverse.unknown': {
-                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'ringBell'],
+                  actions: [
+                    'noteReturn',
+                    { type: 'raiseAlert', params: { kind: 'return_unknown' } },
+                    'ringBell',
+                  ],
                 },
+                'ask.succeeded': [
+                  {
+                    guard: 'isReturnRefuted',
+                    target: 'held',
+                    actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'return_failed' } }],
+                  },
+                  { actions: 'closeAsk' },
+                ],
                 'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
-                'operator.retried': { actions: 'reversePayment' },
+                'operator.retried': {
+                  target: '.polling',
+                  actions: ['resetLadder', 'orderReturn', 'reversePayment'],
+                },
                 'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
+              },
+              states: {
+                polling: {
+                  id: 'failedReturnPolling',
+                  after: {
+                    returnDelay: {
+                      guard: 'hasReviewAsksLeft',
+                      target: 'polling',
+                      reenter: true,
+                      actions: ['countAsk', 'ringBell'],
+                    },
+                  },
+                },
               },
             },
             returned: {
@@ -634,21 +709,53 @@ export const collectionMachine = setup({
                   target: '#succeeded',
                   actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
                 },
-                'operator.returnedLate': { target: 'returning', actions: 'reversePayment' },
+                'operator.returnedLate': {
+                  target: 'returning',
+                  actions: ['orderReturn', 'reversePayment'],
+                },
               },
             },
             returning: {
+              initial: 'polling',
+              entry: 'resetLadder',
+              always: { guard: 'isBellDue', actions: ['openAsk', 'askReturn'] },
               on: {
-                'reverse.failed': {
-                  target: 'held',
-                  actions: { type: 'raiseAlert', params: { kind: 'return_failed' } },
-                },
+                'reverse.accepted': { actions: ['noteReturn', 'ringBell'] },
+                'reverse.failed': { actions: ['noteReturn', 'ringBell'] },
                 'reverse.unknown': {
-                  actions: [{ type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'ringBell'],
+                  actions: [
+                    'noteReturn',
+                    { type: 'raiseAlert', params: { kind: 'return_unknown' } },
+                    'ringBell',
+                  ],
                 },
+                'ask.succeeded': [
+                  {
+                    guard: 'isReturnRefuted',
+                    target: 'held',
+                    actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'return_failed' } }],
+                  },
+                  { actions: 'closeAsk' },
+                ],
                 'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
-                'operator.retried': { actions: 'reversePayment' },
+                'operator.retried': {
+                  target: '.polling',
+                  actions: ['resetLadder', 'orderReturn', 'reversePayment'],
+                },
                 'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
+              },
+              states: {
+                polling: {
+                  id: 'expiredReturnPolling',
+                  after: {
+                    returnDelay: {
+                      guard: 'hasReviewAsksLeft',
+                      target: 'polling',
+                      reenter: true,
+                      actions: ['countAsk', 'ringBell'],
+                    },
+                  },
+                },
               },
             },
             returned: {

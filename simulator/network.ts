@@ -205,6 +205,7 @@ export class Network {
         if (!payment) break;
         this.#pay(payment.provider, -line.amountTzs);
         Object.assign(payment, { reversedAtMs: line.atMs, reversal: line.conversation });
+        this.#byKey.set(line.conversation, payment);
         break;
       case 'told':
         this.#told.add(line.reference);

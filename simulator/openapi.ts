@@ -217,6 +217,8 @@ export class OpenApi {
     if (payment.scenario.flakyQueries && payment.queries % 2 === 1) {
       return { does: 'answers', status: 503, body: html, contentType: 'text/html' };
     }
+    if (payment.reversal === fields.input_QueryReference)
+      return coded('INS-0', reversalOf(payment, ids), 200);
     const seen = await network.see(payment);
     if (seen.kind === 'notFound') return coded(payment.scenario.unindexedCode ?? 'INS-23', ids);
     if (seen.kind === 'succeeded') await network.tell(payment, 'query');
@@ -257,4 +259,15 @@ export class OpenApi {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
+}
+
+/** A reversal as a transaction of its own. */
+function reversalOf(payment: Payment, ids: Record<string, string>): Record<string, string> {
+  return {
+    ...ids,
+    output_ConversationID: `${payment.conversationId}R`,
+    output_ResponseTransactionStatus: 'Completed',
+    output_OriginalTransactionID: `R${payment.receipt}`,
+    output_Reversed: 'False',
+  };
 }

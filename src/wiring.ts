@@ -16,6 +16,7 @@ import {
   leasesSpec,
   type MachineDefinition,
   outermost,
+  shown,
   stateText,
   stepsSpec,
 } from './actors/actors.ts';
@@ -27,6 +28,7 @@ import {
   collectionMigrations,
   collectionsSpec,
   crowdedStates,
+  readable,
 } from './collections/collections.ts';
 import {
   type CollectionNeeds,
@@ -47,6 +49,7 @@ import {
   entriesSpec,
   FeePlans,
   feePlansSpec,
+  receiptsSpec,
 } from './ledger/ledger.ts';
 import { limits, rescueMs } from './limits.ts';
 import type { Log } from './log.ts';
@@ -109,12 +112,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   stepsSpec,
   attemptsSpec,
   eventsSpec,
-  entriesSpec,
-  balancesSpec,
-  feePlansSpec,
-  closingsSpec,
-  breachesSpec,
-  auditsSpec,
+  ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
   idempotencySpec,
   merchantsSpec,
   apiKeysSpec,
@@ -229,6 +227,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
   const feePlan = (planId?: string) => feePlans.current(planId);
+  const audited = { db: patientDb, clock, log, understood: readable(actors) };
   const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
 
   return {
@@ -251,8 +250,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
     operators: new Operators({ db, ...config }),
-    settlementReader: new SettlementReader(db),
-    auditWatch: new AuditWatch({ db: patientDb, clock, log, commit: (writes) => actors.commit(writes) }),
+    settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
+    auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
   };
 }
 

@@ -31,7 +31,7 @@ export { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepId, stepRange, stepsSpec } from './plan.ts';
 export * from './standing.ts';
-export { acceptedEvents, reservedPrefix, restore, stateText } from './step.ts';
+export { acceptedEvents, reservedPrefix, restore, shown, stateText } from './step.ts';
 export { Sweeper } from './sweep.ts';
 export { ActorWorkers } from './work.ts';
 

@@ -13,7 +13,7 @@ export interface Command {
 }
 
 /**
- * The batch as commands in a fixed order: updates, inserts, and the counters last since they are the hottest; of each
+ * The batch as commands in a fixed order: updates, removals, inserts, and the counters last since they are the hottest; of each
  * kind one for a MongoDB collection. Updates go first because there it shows who lost a race. Plain commands, because
  * the driver's bulk writes encode every document twice, once to measure it.
  */
@@ -26,9 +26,10 @@ export function commandsOf(batch: readonly { writes: Write[] }[]): Command[] {
   return [...commands(writes), ...counters];
 }
 
-/** The updates and inserts among some writes. */
+/** The updates, removals and inserts among some writes. */
 function commands(writes: readonly Write[]): Command[] {
   const updates = new Map<string, Command>();
+  const removals = new Map<string, Command>();
   const inserts = new Map<string, Command>();
   for (const write of writes) {
     if (write.op === 'update') {
@@ -40,9 +41,13 @@ function commands(writes: readonly Write[]): Command[] {
       const part = partOf(inserts, write.into, () => ({ insert: write.into, documents: [], ordered: true }));
       part.command.documents.push(write.doc);
       part.writes.push(write);
+    } else if (write.op === 'remove') {
+      const part = partOf(removals, write.into, () => ({ delete: write.into, deletes: [], ordered: true }));
+      part.command.deletes.push({ q: write.filter, limit: 1 });
+      part.writes.push(write);
     }
   }
-  return [...updates.values(), ...inserts.values()];
+  return [...updates.values(), ...removals.values(), ...inserts.values()];
 }
 
 function partOf(parts: Map<string, Command>, into: string, begin: () => Document): Command {

@@ -92,6 +92,19 @@ export function migrated(definition: MachineDefinition, stored: ActorDoc): Actor
   return doc;
 }
 
+/**
+ * A stored document as readers show it: lifted to this code's version; one that cannot be is given as it is stored.
+ * Never writes: setting aside is for whoever takes a step.
+ */
+export function shown<D extends ActorDoc>(definition: MachineDefinition, stored: D): D {
+  try {
+    return migrated(definition, stored) as D;
+  } catch (error) {
+    if (error instanceof Poison || error instanceof NewerDocument) return stored;
+    throw error;
+  }
+}
+
 /** Has what every step relies on; whether the chart knows the state is found out when it is restored. */
 function isWhole({ snapshot, timers, calls }: ActorDoc): boolean {
   const isDated = ({ dueAt }: { dueAt: Date }) => dueAt instanceof Date;

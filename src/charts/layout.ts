@@ -7,7 +7,7 @@ import { leafShape, type Manner, moved, outerShape, type Shape } from './shape.t
  * other or side by side, its words in long lines or short ones. Of what can be made of them, the lowest chart
  * that fits the page is taken. The search is small and always goes the same way: one machine, one drawing.
  */
-export const page = { width: 1280, margin: 5 } as const;
+export const page = { width: 1344, margin: 5 } as const;
 
 /** A shape in its place on the page, in the page's coordinates. */
 export interface Placed extends Omit<Shape, 'children'>, Point {

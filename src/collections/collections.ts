@@ -1,5 +1,5 @@
 import type { Db, Filter, IndexSpecification } from 'mongodb';
-import { type Actors, crowdIndexes, StepReplayed } from '../actors/actors.ts';
+import { type Actors, crowdIndexes, StepReplayed, shown } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -14,7 +14,7 @@ import { isSandbox, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
 
-export { collectionMigrations } from './migrations.ts';
+export { collectionMigrations, readable } from './migrations.ts';
 export { isSandbox, parsePhone } from './phone.ts';
 export { type CollectionDoc, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
@@ -92,7 +92,7 @@ export class Collections {
     this.#admission = new Admission({ ...options, plural: collectionsSpec.name });
     this.#reader = new BatchReader(async (ids) => {
       const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
-      return new Map(found.map((doc) => [doc._id, doc]));
+      return new Map(found.map((doc) => [doc._id, this.#shown(doc)]));
     });
   }
 
@@ -158,13 +158,16 @@ export class Collections {
     return presentCollection(doc);
   }
 
-  /** The collections of these ids as merchants see them, in the order of the ids. */
+  /** The collections of these ids as merchants see them, in the order of the ids; those that cannot be shown left out. */
   async many(ids: readonly string[]): Promise<CollectionObject[]> {
     const found = await Promise.all(ids.map((id) => this.#reader.read(id)));
-    return found.flatMap((doc) => (doc ? [presentCollection(doc)] : []));
+    return this.#presented(found.filter((doc) => doc !== undefined));
   }
 
-  /** A page, newest first. The cursor is compared, never looked up, so a foreign id reveals nothing. */
+  /**
+   * A page, newest first. The cursor is compared, never looked up, so a foreign id reveals nothing. A document that
+   * nobody can show (the auditor tells of it) is left out: it takes no other with it.
+   */
   async list(
     principal: Principal,
     query: ListQuery,
@@ -191,7 +194,27 @@ export class Collections {
       .limit(query.limit + 1)
       .toArray();
     const hasMore = found.length > query.limit;
-    return { data: found.slice(0, query.limit).map(presentCollection), hasMore };
+    const page = found.slice(0, query.limit).map((doc) => this.#shown(doc));
+    return { data: this.#presented(page), hasMore };
+  }
+
+  /** Documents outlive the code that wrote them: lifted before they are shown. */
+  #shown(doc: CollectionDoc): CollectionDoc {
+    return shown(this.#options.actors.definition('collection'), doc);
+  }
+
+  #presented(docs: readonly CollectionDoc[]): CollectionObject[] {
+    return docs.flatMap((doc) => {
+      try {
+        return [presentCollection(doc)];
+      } catch (error) {
+        this.#options.log.error(
+          { collection: doc._id, error: String(error) },
+          'a collection cannot be shown',
+        );
+        return [];
+      }
+    });
   }
 
   get #stored() {

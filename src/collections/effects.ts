@@ -1,14 +1,15 @@
 import type { Db } from 'mongodb';
 import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
-import type {
-  CallAnswer,
-  CallEffect,
-  CallLeft,
-  CallPostponed,
-  CallView,
-  NewActor,
-  StepView,
-  WriteEffect,
+import {
+  type CallAnswer,
+  type CallEffect,
+  type CallLeft,
+  type CallPostponed,
+  type CallView,
+  type NewActor,
+  StepRefused,
+  type StepView,
+  type WriteEffect,
 } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type EventType, eventId, recordEvent } from '../events/events.ts';
@@ -21,6 +22,7 @@ import {
   type Payment,
   post,
   readCapture,
+  receiptsSpec,
   successProvedFalse,
 } from '../ledger/ledger.ts';
 import type { Write } from '../mongo.ts';
@@ -104,6 +106,7 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
   return {
     postCapture: async (step) => {
       const payment = paymentOf(step);
+      if (step.cause.kind === 'operator') await refuseKnownReceipt(needs.db, payment);
       return post(collectionSucceeded(payment, await destination(payment)));
     },
     recordEvent: (step) => {
@@ -133,6 +136,26 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
     recordContradiction: (step) => alert('contradiction', step),
     raiseAlert: (step, params) => alert(String(params.kind), step),
   };
+}
+
+/**
+ * What a person read off a statement is looked up too: collections that were paid before receipts were kept apart have
+ * theirs in their own documents only. @throws StepRefused where another collection holds that money
+ */
+async function refuseKnownReceipt(db: Db, { mode, collectionId, providerReference }: Payment): Promise<void> {
+  if (providerReference === null) return;
+  const holder = await db.collection<CollectionDoc>('collections').findOne(
+    {
+      'snapshot.context.receipt': { $eq: providerReference },
+      _id: { $ne: collectionId },
+      mode,
+      state: { $ne: 'succeeded.reversed' },
+    },
+    { projection: { _id: 1 } },
+  );
+  if (!holder) return;
+  const doc = { _id: providerReference, collectionId: holder._id };
+  throw new StepRefused({ op: 'insert', into: receiptsSpec.name, doc, onDuplicate: 'refuse' });
 }
 
 /** Made after the commit, in the order of the chart. */
@@ -169,6 +192,16 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       run: async (view) => {
         const rail = railOf(view);
         return rail ? reverse(rail, view) : forAnother;
+      },
+    },
+    askReturn: {
+      concurrency: 10,
+      patienceMs: 60_000,
+      factual: true,
+      notBefore: (context) => context.askedAt as number,
+      run: async (view) => {
+        const rail = railOf(view);
+        return rail ? askReturn(rail, view) : forAnother;
       },
     },
   };
@@ -265,6 +298,17 @@ async function ask(
     },
     signal,
   );
+  return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
+}
+
+/** Whether the payment was reversed: `reversed`, or `succeeded` where it stands. */
+async function askReturn(rail: Rail, view: CallView): Promise<CallAnswer> {
+  const { doc, at, signal } = view;
+  const { _id, data, snapshot } = doc as CollectionDoc;
+  const receipt = snapshot.context.receipt;
+  if (!rail.queryReversal || !receipt) return ask(rail, view, async () => []);
+  const amountTzs = Number(data.amountTzs);
+  const answer = await rail.queryReversal({ collectionId: _id, receipt, amountTzs }, signal);
   return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
 }
 

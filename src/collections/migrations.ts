@@ -1,4 +1,5 @@
-import type { ActorDoc, Migration } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, type Migration, shown, versionOf } from '../actors/actors.ts';
+import type { Understood } from '../ledger/ledger.ts';
 
 const secondMs = 1_000;
 
@@ -12,7 +13,7 @@ const waitingTimer = 'xstate.after.approvalDelay.approvalWaiting';
 
 /** What lifts stored collections to the present chart. */
 export const collectionMigrations: Record<number, Migration> = {
-  /** 2: the rail is asked while the customer may still approve. */
+  /** 2: the rail is asked while the customer may still approve, and a return is followed to its end. */
   1: (doc) => {
     const terms = { ...newLadders, ...(doc.snapshot.context.terms as object) };
     const lifted = {
@@ -20,7 +21,7 @@ export const collectionMigrations: Record<number, Migration> = {
       machineVersion: 2,
       snapshot: { ...doc.snapshot, context: { ...doc.snapshot.context, terms } },
     };
-    return doc.state === 'created.awaitingApproval' ? awaiting(lifted) : lifted;
+    return followReturns(doc.state === 'created.awaitingApproval' ? awaiting(lifted) : lifted);
   },
 };
 
@@ -37,5 +38,39 @@ function awaiting(doc: ActorDoc): ActorDoc {
     },
     timers: [...doc.timers, timer],
     dueAt: doc.dueAt && doc.dueAt < dueAt ? doc.dueAt : dueAt,
+  };
+}
+
+/** Collections of older versions as the auditor, which knows no charts, is to read them. */
+export function readable(actors: Actors): Understood {
+  const definition = actors.definition('collection');
+  return { version: versionOf(definition), lift: (stored) => shown(definition, stored as never) };
+}
+
+const returning = /^(failed|expired)\.latePaid\.returning$/;
+
+/** Version 1 did not follow a return: it asked once, and then waited for a person. */
+function followReturns(doc: ActorDoc): ActorDoc {
+  const open = doc.calls.filter(({ type }) => type === 'reversePayment').length;
+  const status = returning.exec(doc.state)?.[1];
+  const context = {
+    ...doc.snapshot.context,
+    returnsOpen: open,
+    returnSentAt: status ? doc.updatedAt.getTime() : null,
+    returnRefused: false,
+  };
+  if (!status) return { ...doc, snapshot: { ...doc.snapshot, context } };
+  const event = `xstate.after.returnDelay.${status}ReturnPolling`;
+  const timers = [{ id: event, event, dueAt: doc.updatedAt, armedSeq: doc.seq }];
+  return {
+    ...doc,
+    state: `${doc.state}.polling`,
+    snapshot: {
+      value: { [status]: { latePaid: { returning: 'polling' } } },
+      context: { ...context, asks: 0 },
+    },
+    // Long due: the next step arms it, and who looks on in the meantime is the person it waits for.
+    timers,
+    dueAt: doc.updatedAt,
   };
 }

@@ -88,7 +88,7 @@ interface Audited {
 }
 
 interface LedgerAudit {
-  is_clean: boolean;
+  stale_since: string | null;
   recent: Audited | null;
   full: Audited | null;
   open_breaches: readonly (Readonly<Record<string, unknown>> & { first_seen_at: string })[];
@@ -143,12 +143,18 @@ function balanceCard({ accounts, debit, credit, difference, is_balanced, as_of }
   return card(html`Trial balance ${verdict}`, html`${rows}<p class="quiet">TZS, as of ${moment(as_of)}</p>`);
 }
 
-function auditCard(visit: Visit, { is_clean, recent, full, open_breaches: open }: LedgerAudit): Html {
+function auditCard(
+  visit: Visit,
+  { recent, full, open_breaches: open, stale_since: since }: LedgerAudit,
+): Html {
   // A breach that names its mode is shown in that mode only.
   const ours = open.filter(({ mode }) => mode === undefined || mode === visit.mode);
+  const agrees = since
+    ? html`<span class="pill bad">no audit for ${ago(since, visit.nowMs)}</span>`
+    : html`<span class="pill good">agrees</span>`;
   const verdict =
-    is_clean || ours.length === 0
-      ? html`<span class="pill good">agrees</span>`
+    ours.length === 0
+      ? agrees
       : html`<span class="pill bad">${ours.length} ${ours.length === 1 ? 'breach' : 'breaches'}</span>`;
   const when = (audited: Audited | null) =>
     audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';

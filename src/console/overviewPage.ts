@@ -55,6 +55,7 @@ interface Tile extends Counted {
 /** What each kind of trouble is called, and what it asks of whoever reads it. */
 const tileWords: Readonly<Record<string, readonly [name: string, advice: string, isBad?: boolean]>> = {
   ledger_breach: ['The books do not agree', 'The auditor found it. Nothing is repaired by itself.', true],
+  audit_stale: ['The books are not being audited', 'No audit has come to its end. Look at the log.', true],
   under_review: [
     'Under review',
     'Nobody can tell whether they were paid. Decide from the network’s statement.',

@@ -105,6 +105,7 @@ const stateNames: Readonly<Record<string, string>> = {
     ['failed', 'expired'].flatMap((end) => [
       [`${end}.latePaid.held`, 'paid late, held'],
       [`${end}.latePaid.returning`, 'being returned'],
+      [`${end}.latePaid.returning.polling`, 'being returned'],
       [`${end}.latePaid.returned`, 'returned'],
     ]),
   ),
@@ -166,6 +167,7 @@ const timerNames: Readonly<Record<string, string>> = {
   pollDelay: 'next question to the network',
   confirmDeadline: 'end of asking, a person decides',
   reviewDelay: 'next question to the network',
+  returnDelay: 'next question about the return',
   watchDelay: 'next look for a late payment',
   failureWatchDelay: 'last look for a late payment',
   retryDelay: 'next attempt',
@@ -216,6 +218,7 @@ const eventNames: Readonly<Record<string, string>> = {
   'ask.notFound': 'asked: not found',
   'rail.noticed': 'the network called back',
   'reverse.succeeded': 'the money went back',
+  'reverse.accepted': 'the network will send the money back',
   'reverse.failed': 'the money did not go back',
   'reverse.unknown': 'unclear whether the money went back',
   'operator.asked': 'operator: ask the network',

@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { checkAllCollections, checkCollections } from './captures.ts';
+import { asStored, checkAllCollections, checkCollections, type Understood } from './captures.ts';
 import { wrongClosings } from './closings.ts';
 import {
   checkCounters,
@@ -46,6 +46,8 @@ export type Breach =
   | ({ kind: 'reserved.differs'; currency: string; reservedTzs: number; holdsTzs: number } & About)
   /** A bucket holds money more than ten minutes after its date began. */
   | ({ kind: 'bucket.overdue'; currency: string; stripe: number; date: string; amountTzs: number } & About)
+  /** A collection, or what belongs to it, that cannot be read: nothing can be said of its money. */
+  | ({ kind: 'collection.malformed' } & AboutCollection)
   | ({ kind: 'capture.missing'; status: string } & AboutCollection)
   | ({ kind: 'capture.doubled'; entryIds: string[] } & AboutCollection)
   /** An entry that its collection gives no reason for, or that is about no collection. */
@@ -53,11 +55,15 @@ export type Breach =
   /** An entry that moves other amounts than its collection's (given here), or in another book. */
   | ({ kind: 'capture.differs'; entryId: string; amountTzs: number; feeTzs: number } & AboutCollection)
   | ({ kind: 'reversal.missing' } & AboutCollection)
+  /** One payment at the network was credited to several collections; `collectionId` is the first of them. */
+  | ({ kind: 'receipt.doubled'; receipt: string; collectionIds: string[] } & AboutCollection)
   /** The journal holds a late payment that the collection does not, or the other way round. */
   | ({ kind: 'hold.differs'; state: string; held: number; open: number } & AboutCollection)
   | ({ kind: 'event.missing'; type: string } & AboutCollection)
   | ({ kind: 'event.doubled'; type: string; eventIds: string[] } & AboutCollection)
-  | ({ kind: 'event.unfounded'; type: string; eventId: string } & AboutCollection);
+  | ({ kind: 'event.unfounded'; type: string; eventId: string } & AboutCollection)
+  /** A whole check could not be made, although the database answers: something that it reads is not as it must be. */
+  | { kind: 'check.failed'; mode?: undefined; check: string; why: string };
 
 /** Where the next recent audit begins. Start with `{ untilMs, snapshotAt: null }`. */
 export type AuditCursor = { untilMs: number; snapshotAt: Timestamp | null };
@@ -81,19 +87,21 @@ const idsPerRead = 1_000;
  * Checks all that is stored, in bounded memory and in short snapshots: for the night. `nowMs` is the clock's
  * time. The report's `next` lets recent audits go on from here.
  */
-export async function auditAll(db: Db, nowMs: number): Promise<AuditReport> {
-  const findings = new Findings();
+export async function auditAll(db: Db, nowMs: number, understood = asStored): Promise<AuditReport> {
+  const findings = new Findings(db);
   const { checked } = findings;
   const settledBefore = new Date(nowMs - trailingMs);
-  await findings.take(checkEntries(db, {}));
-  await findings.take(checkBooks(db, {}));
-  await findings.take(checkAllCollections(db, checked));
-  await findings.take(
+  await findings.take('entries', () => checkEntries(db, {}));
+  await findings.take('books', () => checkBooks(db, {}));
+  await findings.take('collections', () => checkAllCollections(db, checked, understood));
+  await findings.take('counters', () =>
     eachMerchant(merchantBooks(db), checked, (book) => checkCounters(db, book, settledBefore)),
   );
-  await findings.take(eachMerchant(merchantBooks(db), undefined, (book) => checkReserved(db, book)));
-  await findings.take(checkOverdue(db, nowMs));
-  await findings.take(checkClosings(db));
+  await findings.take('reserved', () =>
+    eachMerchant(merchantBooks(db), undefined, (book) => checkReserved(db, book, understood)),
+  );
+  await findings.take('overdue', () => checkOverdue(db, nowMs));
+  await findings.take('closings', () => checkClosings(db));
   return findings.report({ untilMs: nowMs - trailingMs, snapshotAt: await currentSnapshot(db) });
 }
 
@@ -102,40 +110,72 @@ export async function auditAll(db: Db, nowMs: number): Promise<AuditReport> {
  * happened since, however long the books are. Run it at least every five minutes: after longer pauses the
  * counters of every merchant that had an entry are summed from the beginning.
  */
-export async function auditRecent(db: Db, nowMs: number, cursor: AuditCursor): Promise<AuditReport> {
-  const findings = new Findings();
+export async function auditRecent(
+  db: Db,
+  nowMs: number,
+  cursor: AuditCursor,
+  understood = asStored,
+): Promise<AuditReport> {
+  const findings = new Findings(db);
   const { checked } = findings;
   const untilMs = Math.max(cursor.untilMs, nowMs - trailingMs);
   const window = { $gte: new Date(cursor.untilMs), $lt: new Date(untilMs) };
   const snapshotAt = await currentSnapshot(db);
-  await findings.take(checkEntries(db, { ...bothModes, postedAt: window }));
-  await findings.take(checkBooks(db, { ...bothModes, postedAt: window }));
-  await findings.take(checkRecentCollections(db, window, checked));
+  await findings.take('entries', () => checkEntries(db, { ...bothModes, postedAt: window }));
+  await findings.take('books', () => checkBooks(db, { ...bothModes, postedAt: window }));
+  await findings.take('collections', () => checkRecentCollections(db, window, checked, understood));
   const suspects = await suspectsOf(db, cursor.snapshotAt, snapshotAt, window);
   const settledBefore = new Date(nowMs - trailingMs);
-  await findings.take(eachMerchant(suspects, checked, (book) => checkCounters(db, book, settledBefore)));
+  await findings.take('counters', () =>
+    eachMerchant(suspects, checked, (book) => checkCounters(db, book, settledBefore)),
+  );
   const holders = await merchantsPosted(db, window, true);
-  await findings.take(eachMerchant(holders, undefined, (book) => checkReserved(db, book)));
-  await findings.take(checkOverdue(db, nowMs));
+  await findings.take('reserved', () =>
+    eachMerchant(holders, undefined, (book) => checkReserved(db, book, understood)),
+  );
+  await findings.take('overdue', () => checkOverdue(db, nowMs));
   return findings.report({ untilMs, snapshotAt });
 }
 
 /** The list that the checks fill. */
 class Findings {
   readonly checked = { collections: 0, merchants: 0 };
+  readonly #db: Db;
   #breaches: Breach[] = [];
   #isTruncated = false;
 
-  async take(found: AsyncIterable<Breach>): Promise<void> {
-    let taken = 0;
-    for await (const breach of found) {
-      if (taken === breachesMax) {
-        this.#isTruncated = true;
-        return;
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /**
+   * Makes one check. One that cannot be made is tried once more; if it fails again while the database answers, that is
+   * a breach, and the other checks are made all the same: nothing that is stored may blind the auditor for good.
+   */
+  async take(check: string, find: () => AsyncIterable<Breach>): Promise<void> {
+    try {
+      this.#breaches.push(...(await this.#found(find())));
+    } catch {
+      await this.#db.command({ ping: 1 });
+      try {
+        this.#breaches.push(...(await this.#found(find())));
+      } catch (error) {
+        await this.#db.command({ ping: 1 });
+        this.#breaches.push({ kind: 'check.failed', check, why: String(error).slice(0, 500) });
       }
-      this.#breaches.push(breach);
-      taken++;
     }
+  }
+
+  async #found(found: AsyncIterable<Breach>): Promise<Breach[]> {
+    const breaches: Breach[] = [];
+    for await (const breach of found) {
+      if (breaches.length === breachesMax) {
+        this.#isTruncated = true;
+        break;
+      }
+      breaches.push(breach);
+    }
+    return breaches;
   }
 
   report(next: AuditCursor): AuditReport {
@@ -248,6 +288,7 @@ async function* checkRecentCollections(
   db: Db,
   window: { $gte: Date; $lt: Date },
   checked: { collections: number },
+  understood: Understood,
 ): AsyncGenerator<Breach> {
   const eventIds = {
     $gte: idFloor('evt', window.$gte.getTime()),
@@ -269,10 +310,10 @@ async function* checkRecentCollections(
   for await (const { _id } of touched) {
     ids.push(_id);
     if (ids.length < idsPerRead) continue;
-    yield* checkCollections(db, { $in: ids }, checked);
+    yield* checkCollections(db, { $in: ids }, checked, understood);
     ids = [];
   }
-  if (ids.length > 0) yield* checkCollections(db, { $in: ids }, checked);
+  if (ids.length > 0) yield* checkCollections(db, { $in: ids }, checked, understood);
 }
 
 async function* checkClosings(db: Db): AsyncGenerator<Breach> {

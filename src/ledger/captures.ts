@@ -8,15 +8,21 @@ import { type EntryType, type Mode, parseAccount } from './postings.ts';
  * collection says about itself. All three change in one commit, so they are read in one snapshot.
  */
 
-type CollectionRow = {
+export type CollectionRow = {
   _id: string;
+  machineVersion?: number;
   merchantId: string;
   mode: Mode;
   status: string;
   state: string;
   data: { amountTzs: number; feeTzs: number; currency: string };
-  snapshot: { context: { late?: boolean } };
+  snapshot: { context: { late?: boolean; receipt?: string | null } };
 };
+/** How documents of older versions of the chart are to be read; the ledger knows no charts. */
+export type Understood = { version: number; lift(stored: CollectionRow): CollectionRow };
+/** What is stored is what is meant. */
+export const asStored: Understood = { version: 0, lift: (stored) => stored };
+
 type EntryRow = {
   _id: string;
   mode: Mode;
@@ -30,7 +36,8 @@ type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; m
 
 const book = { merchantId: 1, mode: 1 };
 const amounts = { 'data.amountTzs': 1, 'data.feeTzs': 1, 'data.currency': 1 };
-const collectionFields = { ...book, status: 1, state: 1, ...amounts, 'snapshot.context.late': 1 };
+const remembered = { 'snapshot.context.late': 1, 'snapshot.context.receipt': 1 };
+const collectionFields = { ...book, machineVersion: 1, status: 1, state: 1, ...amounts, ...remembered };
 const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
 const eventFields = { ...book, collectionId: 1, type: 1 };
 
@@ -46,6 +53,7 @@ type Ids = { $in: string[] } | { $gt: string; $lte?: string };
 export async function* checkAllCollections(
   db: Db,
   checked: { collections: number },
+  understood = asStored,
   size = 1_000,
 ): AsyncGenerator<Breach> {
   for (let after = ''; ; ) {
@@ -57,7 +65,7 @@ export async function* checkAllCollections(
       .toArray();
     const last = ids.length < size ? undefined : ids.at(-1)!._id;
     const range = last === undefined ? { $gt: after } : { $gt: after, $lte: last };
-    yield* checkCollections(db, range, checked);
+    yield* checkCollections(db, range, checked, understood);
     if (last === undefined) return;
     after = last;
   }
@@ -68,14 +76,72 @@ export async function* checkCollections(
   db: Db,
   ids: Ids,
   checked: { collections: number },
+  understood = asStored,
 ): AsyncGenerator<Breach> {
-  for (const each of await readCases(db, ids)) {
+  const cases = await readCases(db, ids, understood);
+  for (const each of cases) {
     checked.collections++;
-    yield* faultsOf(each);
+    yield* alone(each);
+  }
+  yield* doubledReceipts(db, cases);
+}
+
+/** Collections that hold or held money by one receipt of the network; those that proved false do not. */
+async function* doubledReceipts(db: Db, cases: readonly Case[]): AsyncGenerator<Breach> {
+  const receipts = new Set(cases.flatMap(({ collection }) => receiptOf(collection) ?? []));
+  if (receipts.size === 0) return;
+  const holders = db.collection<CollectionRow>('collections').aggregate<{
+    _id: { mode: Mode; receipt: string };
+    ids: string[];
+    merchantId: string;
+  }>([
+    { $match: { 'snapshot.context.receipt': { $in: [...receipts] }, state: { $ne: 'succeeded.reversed' } } },
+    { $sort: { _id: 1 } },
+    {
+      $group: {
+        _id: { mode: '$mode', receipt: '$snapshot.context.receipt' },
+        ids: { $push: '$_id' },
+        merchantId: { $first: '$merchantId' },
+      },
+    },
+    { $match: { 'ids.1': { $exists: true } } },
+  ]);
+  for await (const { _id, ids, merchantId } of holders) {
+    const about = { mode: _id.mode, merchantId, collectionId: ids[0]! };
+    yield { kind: 'receipt.doubled', ...about, receipt: _id.receipt, collectionIds: ids };
   }
 }
 
-async function readCases(db: Db, ids: Ids): Promise<Case[]> {
+function receiptOf(collection: CollectionRow | undefined): string | undefined {
+  const receipt = collection?.snapshot?.context?.receipt;
+  return typeof receipt === 'string' ? receipt : undefined;
+}
+
+/** One collection that cannot be read is a breach of its own, and hides no other's. */
+function alone({ collection, ...rest }: Case): Breach[] {
+  const { id: collectionId } = rest;
+  if (!collection) return [...faultsOf(rest)];
+  const { mode, merchantId } = collection;
+  const malformed: Breach = { kind: 'collection.malformed', mode, merchantId, collectionId };
+  try {
+    return isWhole(collection) ? [...faultsOf({ ...rest, collection })] : [malformed];
+  } catch {
+    return [malformed];
+  }
+}
+
+/** Has what the checks compare: whether it is right is theirs to say. */
+function isWhole({ mode, merchantId, status, state, data, snapshot }: CollectionRow): boolean {
+  return (
+    [mode, merchantId, status, state, data?.currency].every((each) => typeof each === 'string') &&
+    Number.isSafeInteger(data.amountTzs) &&
+    Number.isSafeInteger(data.feeTzs) &&
+    typeof snapshot?.context === 'object' &&
+    snapshot.context !== null
+  );
+}
+
+async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promise<Case[]> {
   const cases = new Map<string, Case>();
   const caseOf = (id: string) => {
     const known = cases.get(id) ?? { id, entries: [], events: [] };
@@ -84,9 +150,14 @@ async function readCases(db: Db, ids: Ids): Promise<Case[]> {
   };
   await snapshotRead(db, async (options) => {
     const collections = db.collection<CollectionRow>('collections').find({ _id: ids }, options);
+    const older: string[] = [];
     for await (const row of collections.project<CollectionRow>(collectionFields)) {
       caseOf(row._id).collection = row;
+      if ((row.machineVersion ?? 0) < version) older.push(row._id);
     }
+    // To be lifted a document has to be read whole: the few that no newer code has touched.
+    const whole = db.collection<CollectionRow>('collections').find({ _id: { $in: older } }, options);
+    if (older.length > 0) for await (const row of whole) caseOf(row._id).collection = lift(row);
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
     const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, options);
     for await (const row of entries.project<EntryRow>(entryFields)) caseOf(row.source.id).entries.push(row);
@@ -135,10 +206,15 @@ function* captureFaults(collection: CollectionRow, entries: EntryRow[]): Generat
   if (isReversed && reversals.length === 0) yield { kind: 'reversal.missing', ...about };
 
   const isLatePaid = /(^|\.)latePaid(\.|$)/.test(state);
-  const isOpen = /(^|\.)latePaid\.(held|returning)$/.test(state);
+  const isOpen = isHoldingState(state);
   if (open !== (isOpen ? 1 : 0) || held > 1 || (isLatePaid && held === 0)) {
     yield { kind: 'hold.differs', ...about, state, held, open };
   }
+}
+
+/** Late money is in the merchant's reserved in these states, and in no other. */
+export function isHoldingState(state: string): boolean {
+  return /(^|\.)latePaid\.(held|returning)(\.|$)/.test(state);
 }
 
 /** What each fact moves, in multiples of the collection's amount, fee and net; credits are positive. */

@@ -1,6 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
+import { asStored, type CollectionRow, isHoldingState } from './captures.ts';
 import { accountName, bothModes, isMerchantKind, type Mode, parseAccount } from './postings.ts';
 
 /**
@@ -165,7 +166,11 @@ export async function merchantsPosted(
  * A merchant's reserved counters against the open holds: late payments whose collection rests in
  * `latePaid.held` or `latePaid.returning`, each with its net.
  */
-export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook): AsyncGenerator<Breach> {
+export async function* checkReserved(
+  db: Db,
+  { merchantId, mode }: MerchantBook,
+  { lift } = asStored,
+): AsyncGenerator<Breach> {
   const totals = await snapshotRead(db, async (options) => {
     const reserved = new Map<string, { reservedTzs: number; holdsTzs: number }>();
     const of = (currency: string) => {
@@ -178,8 +183,8 @@ export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook)
     of('TZS'); // held money without any counter is the worst case, not none
     for (const [currency, total] of reserved) {
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
-      const holds = db.collection(journal).aggregate<{ tzs: number }>(openHolds(account), options);
-      for await (const hold of holds) total.holdsTzs += hold.tzs;
+      const holders = db.collection(journal).aggregate<CollectionRow>(holdersOf(account), options);
+      for await (const holder of holders) total.holdsTzs += heldTzs(lift(holder));
     }
     return reserved;
   });
@@ -190,8 +195,14 @@ export async function* checkReserved(db: Db, { merchantId, mode }: MerchantBook)
   }
 }
 
-/** Collections that the account still holds money for, and that say so themselves, with their net. */
-const openHolds = (account: string): Document[] => [
+/** What a collection itself says it holds. One that cannot be read says nothing, and is a breach of its own. */
+function heldTzs({ state, data }: CollectionRow): number {
+  const netTzs = Number(data?.amountTzs) - Number(data?.feeTzs);
+  return isHoldingState(state) && Number.isFinite(netTzs) ? netTzs : 0;
+}
+
+/** Collections that the account still holds money for. */
+const holdersOf = (account: string): Document[] => [
   { $match: { 'lines.account': account, 'source.machine': 'collection' } },
   { $unwind: '$lines' },
   { $match: { 'lines.account': account } },
@@ -199,8 +210,7 @@ const openHolds = (account: string): Document[] => [
   { $match: { tzs: { $ne: 0 } } },
   { $lookup: { from: 'collections', localField: '_id', foreignField: '_id', as: 'collection' } },
   { $unwind: '$collection' },
-  { $match: { 'collection.state': /(^|\.)latePaid\.(held|returning)$/ } },
-  { $project: { tzs: { $subtract: ['$collection.data.amountTzs', '$collection.data.feeTzs'] } } },
+  { $replaceRoot: { newRoot: '$collection' } },
 ];
 
 /** A moment that all processes agree on, for `readAt`. */

@@ -12,6 +12,7 @@ import {
   parseAccount,
   postingKeys,
 } from './postings.ts';
+import { receiptWrites } from './receipts.ts';
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
@@ -20,6 +21,7 @@ import {
  */
 
 export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+export type { Understood } from './captures.ts';
 export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
 export {
   type EntryFilter,
@@ -50,6 +52,7 @@ export {
   successProvedFalse,
   UnsoundEntry,
 } from './postings.ts';
+export { receiptsSpec } from './receipts.ts';
 export {
   csvLine,
   type ReadReferences,
@@ -185,13 +188,13 @@ export const balancesSpec: CollectionSpec = {
 };
 
 /**
- * The writes of one entry: its insert (a posting key that is taken is a `refuse`), then the counters that
- * follow from its lines, hottest last. Throws UnsoundEntry for an entry that breaks a rule of the books.
+ * The writes of one entry: its insert (a posting key that is taken is a `refuse`), the network's receipt of what it
+ * receives, then the counters that follow from its lines, hottest last. Throws UnsoundEntry for an entry that breaks a rule of the books.
  */
 export function post(entry: JournalEntry): Write[] {
   checkEntry(entry);
   const insert: Write = { op: 'insert', into: entriesSpec.name, doc: entry, onDuplicate: 'refuse' };
-  return [insert, ...entry.lines.flatMap((line) => counterWrites(entry, line))];
+  return [insert, ...receiptWrites(entry), ...entry.lines.flatMap((line) => counterWrites(entry, line))];
 }
 
 /** What a line does to its merchant's counters; the platform's own accounts have none (CONTRACT 18.5). */

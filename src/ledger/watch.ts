@@ -5,7 +5,9 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+import { asStored, type Understood } from './captures.ts';
 import { closingOf } from './closings.ts';
+import { bothModes } from './postings.ts';
 
 /**
  * The auditor at work: what is new each minute, everything each night. A breach is told once, when it is first
@@ -48,6 +50,8 @@ export interface AuditState {
   full: AuditDoc | undefined;
   /** Told and not gone, newest first; at most 100. */
   open: BreachDoc[];
+  /** Since when no audit has come to its end that should have; undefined: the auditor keeps up. */
+  staleSince: Date | undefined;
 }
 
 /** Full audits begin at 03:00 in Dar es Salaam: after midnight's settlements, before the markets open. */
@@ -59,7 +63,14 @@ interface AuditWatchOptions {
   log: Log;
   /** Commits writes through the corridor; throws when one of them is there already. */
   commit(writes: Write[]): Promise<void>;
+  /** How collections of older charts are read; absent: as they are stored. */
+  understood?: Understood;
 }
+
+/** An audit of what is new is made each minute: one that has not ended for this long fails each time. */
+const staleMs = 5 * limits.minuteMs;
+/** One of everything is made each night. */
+const staleFullMs = 30 * limits.hourMs;
 
 export class AuditWatch {
   readonly #options: AuditWatchOptions;
@@ -76,7 +87,7 @@ export class AuditWatch {
     const nowMs = clock.now();
     // The very first has no past to compare with: the full audit sees to all that.
     const cursor: AuditCursor = last ?? { untilMs: nowMs - limits.minuteMs, snapshotAt: null };
-    const report = await auditRecent(db, nowMs, cursor);
+    const report = await auditRecent(db, nowMs, cursor, this.#options.understood ?? asStored);
     // Told before the cursor moves: a crash between the two finds them a second time rather than never.
     await this.#tell(report.breaches, nowMs);
     await this.#keep('recent', report, nowMs);
@@ -87,7 +98,7 @@ export class AuditWatch {
   async full(): Promise<AuditReport> {
     const { db, clock } = this.#options;
     const nowMs = clock.now();
-    const report = await auditAll(db, nowMs);
+    const report = await auditAll(db, nowMs, this.#options.understood ?? asStored);
     await this.#tell(report.breaches, nowMs);
     if (!report.isTruncated) await this.#clear(nowMs);
     await this.#keep('full', report, nowMs);
@@ -140,7 +151,26 @@ export class AuditWatch {
         .toArray(),
     ]);
     const of = (kind: Kind) => audits.find(({ _id }) => _id === kind);
-    return { recent: of('recent'), full: of('full'), open };
+    const [recent, full] = [of('recent'), of('full')];
+    return { recent, full, open, staleSince: await this.#staleSince(recent, full) };
+  }
+
+  async #staleSince(recent?: AuditDoc, full?: AuditDoc): Promise<Date | undefined> {
+    const { db, clock } = this.#options;
+    const nowMs = clock.now();
+    const isOlder = (audit: AuditDoc | undefined, thanMs: number) =>
+      audit !== undefined && audit.at.getTime() < nowMs - thanMs;
+    if (isOlder(recent, staleMs)) return recent!.at;
+    if (isOlder(full, staleFullMs)) return full!.at;
+    if (recent) return undefined;
+    // None has ever ended: that is right only while there was nothing to audit.
+    const first = await db
+      .collection<{ postedAt: Date }>('journal_entries')
+      .findOne(
+        { ...bothModes, postedAt: { $lt: new Date(nowMs - staleMs) } },
+        { projection: { postedAt: 1 } },
+      );
+    return first?.postedAt;
   }
 
   get #audits() {
@@ -178,7 +208,7 @@ export class AuditWatch {
       at: nowMs,
       about: subjectOf(breach),
       ...about,
-      mode: breach.mode,
+      ...(breach.mode === undefined ? {} : { mode: breach.mode }),
       detail: { ...breach },
     });
     const doc = { breach: { ...breach }, firstSeenAt: at, lastSeenAt: at };
@@ -221,7 +251,18 @@ const passing = new Set([
   'reservedTzs',
   'holdsTzs',
 ]);
-const passingAlso = new Set(['differenceTzs', 'status', 'state', 'held', 'open', 'entryIds', 'eventIds']);
+const passingAlso = new Set([
+  'why',
+
+  'differenceTzs',
+  'status',
+  'state',
+  'held',
+  'open',
+  'entryIds',
+  'eventIds',
+  'collectionIds',
+]);
 
 function identityOf(breach: Breach): string {
   const lasting = Object.entries(breach)
@@ -235,5 +276,6 @@ function subjectOf(breach: Breach): string {
   if ('collectionId' in breach) return breach.collectionId;
   if ('entryId' in breach) return breach.entryId;
   if ('merchantId' in breach) return breach.merchantId;
+  if ('check' in breach) return breach.check;
   return breach.kind === 'closing.differs' ? breach.account : `${breach.mode}:${breach.currency}`;
 }

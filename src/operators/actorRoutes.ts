@@ -20,6 +20,7 @@ import {
   type OperatorPrincipal,
   resourceNotFound,
 } from '../http/http.ts';
+import { receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { Detail, drawing, presentRow, svgHeaders } from './machineRoutes.ts';
@@ -237,7 +238,11 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
       });
       const result = await sending.catch((error) => {
         if (!(error instanceof StepRefused)) throw error;
-        throw actionNotAllowed(`The books do not allow ${action} now.`);
+        throw actionNotAllowed(
+          error.write.into === receiptsSpec.name
+            ? 'Another collection was paid with this receipt.'
+            : `The books do not allow ${action} now.`,
+        );
       });
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`${body.type} is not accepted in ${result.doc.state}.`);

@@ -8,6 +8,7 @@ import {
   type MachineDefinition,
   narrowed,
   outermost,
+  shown,
   statesIn,
 } from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
@@ -83,6 +84,16 @@ export interface Page {
 
 /** A page of the actors of one machine. */
 export async function listActors<Row extends ActorDoc = ActorDoc>(
+  { db, actors }: { db: Db; actors: Pick<Actors, 'definition'> },
+  machine: string,
+  filter: ListFilter,
+  page: Page,
+): Promise<Listed<Row>> {
+  const listed = await listStored<Row>({ db, actors }, machine, filter, page);
+  return { ...listed, rows: listed.rows.map((row) => shown(actors.definition(machine), row)) };
+}
+
+async function listStored<Row extends ActorDoc>(
   { db, actors }: { db: Db; actors: Pick<Actors, 'definition'> },
   machine: string,
   filter: ListFilter,

@@ -144,12 +144,14 @@ export function showAudit({ auditWatch }: LedgerAdminDeps): Endpoint<OperatorPri
       'The latest audit of what is new and of everything, and the breaches that were told and are not gone.',
     ),
     handler: async () => {
-      const { recent, full, open } = await auditWatch.state();
+      const { recent, full, open, staleSince } = await auditWatch.state();
       return {
         status: 200,
         body: {
           object: 'ledger_audit',
-          is_clean: open.length === 0,
+          is_clean: open.length === 0 && staleSince === undefined,
+          /** Since when no audit has ended that should have. */
+          stale_since: staleSince?.toISOString() ?? null,
           recent: presentAudit(recent),
           full: presentAudit(full),
           open_breaches: open.map(({ breach, firstSeenAt, lastSeenAt }) => ({

@@ -16,6 +16,7 @@ import { countMax, lateMs } from './lists.ts';
 
 export type TileKind =
   | 'ledger_breach'
+  | 'audit_stale'
   | 'under_review'
   | 'past_deadline'
   | 'late_payment'
@@ -67,8 +68,13 @@ const deadlineGraceMs = limits.minuteMs;
 type Mode = 'live' | 'test';
 
 export const reviewStates = ['created.underReview.polling', 'created.underReview.resting'];
-export const lateStates = ['failed', 'expired'].flatMap((status) =>
+/** As lists are asked for them: each with all that is in it. */
+const lateOuterStates = ['failed', 'expired'].flatMap((status) =>
   ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
+);
+export const lateStates = ['failed', 'expired'].flatMap((status) =>
+  // A return that no newer code has touched has no inner states.
+  ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
 );
 const promptStates = [
   'created.pushing.sending',
@@ -162,11 +168,15 @@ function standing(
 }
 
 async function breaches({ auditWatch }: NeedsOptions, mode: Mode): Promise<Tile[]> {
-  const { open } = await auditWatch.state();
+  const { open, staleSince } = await auditWatch.state();
   const ours = open.filter(({ breach }) => breach.mode === undefined || breach.mode === mode);
   const first = Math.min(...ours.map(({ firstSeenAt }) => firstSeenAt.getTime()));
   const oldest_at = ours.length > 0 ? isoTime(first) : null;
-  return [tile('ledger_breach', '/admin/ledger/audit', { count: ours.length, oldest_at })];
+  const link = '/admin/ledger/audit';
+  const stale = staleSince
+    ? [tile('audit_stale', link, { count: 1, oldest_at: isoTime(staleSince.getTime()) })]
+    : [];
+  return [tile('ledger_breach', link, { count: ours.length, oldest_at }), ...stale];
 }
 
 async function underReview({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
@@ -201,7 +211,7 @@ async function latePayments({ db, actors }: NeedsOptions, mode: Mode): Promise<T
     collectionsSpec.name,
     standing(actors, 'collection', mode, lateStates),
   );
-  const link = `/admin/collections?mode=${mode}&state=${lateStates.join(',')}`;
+  const link = `/admin/collections?mode=${mode}&state=${lateOuterStates.join(',')}`;
   return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
 }
 

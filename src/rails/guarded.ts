@@ -129,6 +129,17 @@ export class GuardedRail implements Rail {
     return this.#rail.reversePayment(request, signal);
   }
 
+  async queryReversal(
+    request: ReverseRequest,
+    signal: AbortSignal,
+  ): Promise<StatusAnswer & { evidence?: Evidence }> {
+    if (!this.#rail.queryReversal) return { kind: 'unknown', why: 'unknown_status' };
+    if (await this.#breakers.isOpen('query')) return { kind: 'unknown', why: 'breaker_open' };
+    const answer = await this.#rail.queryReversal(request, signal);
+    await this.#breakers.hear('query', answer);
+    return answer;
+  }
+
   parseCallback(raw: RawCallback): CallbackParse {
     if (!this.#rail.parseCallback) {
       return {

@@ -140,6 +140,8 @@ export interface ReverseRequest {
 
 export type ReverseOutcome =
   | { kind: 'succeeded' }
+  /** Taken, and carried out later: it is asked about. */
+  | { kind: 'accepted' }
   /** The rail refused, or nothing was sent: the money is where it was. */
   | { kind: 'failed'; why: string }
   | { kind: 'unknown'; why: Unclear };
@@ -218,6 +220,14 @@ export interface Rail {
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }>;
+  /**
+   * Whether a payment was reversed by us: `reversed`, or `succeeded` where it was paid and stands. Asks by the
+   * reversal's own reference too, where the rail knows one. Absent: `queryStatus` tells.
+   */
+  queryReversal?(
+    request: ReverseRequest,
+    signal: AbortSignal,
+  ): Promise<StatusAnswer & { evidence?: Evidence }>;
   /** Pure: identifiers and evidence, whatever the bytes are. Absent: the rail never calls back by HTTP. */
   parseCallback?(raw: RawCallback): CallbackParse;
   /** Whether the rail answers at all. Never a push. */

@@ -97,9 +97,9 @@ function answerMs(reference: string, { delayMinMs, delayMaxMs, drawn }: Simulato
   return Math.round(delayMinMs + fraction(reference) * (delayMaxMs - delayMinMs));
 }
 
-/** The receipt of this payment. */
+/** The receipt of this payment: long enough that of many million test payments no two have the same. */
 export function receiptOf(reference: string): string {
-  return `SIM${createHash('sha256').update(reference).digest('hex').slice(0, 10).toUpperCase()}`;
+  return `SIM${createHash('sha256').update(reference).digest('hex').slice(0, 16).toUpperCase()}`;
 }
 
 /** The story of one payment in test mode: what happens, when, and when the network calls back. */

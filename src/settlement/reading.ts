@@ -39,9 +39,12 @@ const allStates = ['due', 'held', 'settled'] as const;
 
 export class SettlementReader {
   readonly #db: Db;
+  readonly #shown: (doc: SettlementDoc) => SettlementDoc;
 
-  constructor(db: Db) {
+  /** `shown`: brings a stored document to this code's version, as far as that is possible. */
+  constructor(db: Db, shown: (doc: SettlementDoc) => SettlementDoc) {
     this.#db = db;
+    this.#shown = shown;
   }
 
   /** A merchant's settlements, latest date first. The cursor's time part is its date; nothing is looked up. */
@@ -148,7 +151,11 @@ export class SettlementReader {
         .sort({ 'data.date': -1, _id: -1 })
         .limit(limit + 1)
         .toArray();
-      const docs = found.slice(0, limit);
+      // One that nobody understands has no figures to show: the machine's own list has it, set aside.
+      const docs = found
+        .slice(0, limit)
+        .map(this.#shown)
+        .filter(({ snapshot }) => Number.isFinite(snapshot?.context?.dueAtMs));
       const waiting = await this.#waiting(docs, options);
       const rows = docs.map((doc) => ({
         id: publicId(doc._id, doc.snapshot.context.dueAtMs),

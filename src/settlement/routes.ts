@@ -54,7 +54,8 @@ export function listSettlements(settlements: SettlementsApi) {
       summary: 'List settlements',
       description:
         'An addition to the interface. One settlement per settlement date, latest date first, of the key’s mode. ' +
-        'A day’s settlement appears within a minute of its first payment. Amounts are in whole Tanzanian shillings.',
+        'A day’s settlement appears within a minute of its first payment; money that is available at once ' +
+        '(a delay of 0 days) has none. Amounts are in whole Tanzanian shillings.',
       tag,
       answers: {
         200: {

@@ -68,6 +68,37 @@ describe('late payments', function () {
     expect(data[0]).to.not.have.property('settlement_date');
   });
 
+  it('one receipt pays one collection: whoever is resolved with it second is refused', async () => {
+    const merchant = await test.merchant();
+    const [first, second, third] = [
+      await test.underReview(merchant),
+      await test.underReview(merchant),
+      await test.underReview(await test.merchant()),
+    ];
+    const resolve = (id: string, receipt: string) =>
+      operator(id, 'operator.resolved', { outcome: 'succeeded', receipt });
+    const answers = await Promise.all([resolve(first.id, 'QK7X2ABCD1'), resolve(second.id, 'qk7x2abcd1')]);
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 409]);
+    const refused = answers.find(({ status }) => status === 409)!;
+    expect(refused.json.error.message).to.equal('Another collection was paid with this receipt.');
+    expect((await resolve(third.id, 'QK7X2ABCD1')).status, 'another merchant’s').to.equal(409);
+    expect(await balanceOf(merchant)).to.deep.equal({ pending: 4_900, available: 0, reserved: 0 });
+    const [won, lost] = answers[0]!.status === 200 ? [first, second] : [second, first];
+    expect((await test.actor(lost.id)).state, 'still open').to.match(/^created\.underReview/);
+    // A capture of a version that kept receipts in collections only.
+    await test.service.wired.db.collection('receipts').deleteMany({});
+    const typed = answers[0]!.status === 200 ? 'QK7X2ABCD1' : 'qk7x2abcd1';
+    expect((await resolve(lost.id, typed)).status).to.equal(409);
+    // It was the other one's after all: what proved false gives the receipt back.
+    await test.service.wired.db
+      .collection<{ _id: string }>('receipts')
+      .insertOne({ _id: 'test:TZS:provider_clearing:MPESA_TZ:QK7X2ABCD1', collectionId: won.id } as never);
+    expect((await operator(won.id, 'operator.reversed')).status).to.equal(200);
+    expect((await resolve(lost.id, typed)).status).to.equal(200);
+    expect(await balanceOf(merchant)).to.deep.equal({ pending: 4_900, available: 0, reserved: 0 });
+    expect((await auditAll(test.service.wired.db, clock.now())).breaches).to.deep.equal([]);
+  });
+
   it('accepted, settle by the date of acceptance, and the fee is earned', async () => {
     const { merchant, id } = await held();
     clock.advance(5 * dayMs);

@@ -58,6 +58,51 @@ describe('the auditor in the worker', function () {
     expect(await fullAt()).to.equal(night);
   });
 
+  it('goes on past a collection that nobody can read, and so do its merchant’s list and statement', async () => {
+    const { db } = test.service.wired;
+    const merchant = await test.merchant();
+    const { json: broken } = await merchant.create();
+    const { json: sound } = await merchant.create();
+    for (const { id } of [broken, sound]) await merchant.final(id);
+    const collections = db.collection<{ _id: string }>('collections');
+    const before = await collections.findOne({ _id: broken.id });
+    await collections.updateOne({ _id: broken.id }, { $set: { data: null, snapshot: null } });
+    const placeMs = async () =>
+      (await db.collection<{ _id: string; untilMs: number }>('ledger_audits').findOne({ _id: 'recent' }))!
+        .untilMs;
+    const earlier = await placeMs();
+    await round();
+    await round();
+    expect(await placeMs(), 'the auditor goes on').to.be.above(earlier);
+    const { is_clean, open_breaches } = await audit();
+    expect(is_clean).to.equal(false);
+    const told = open_breaches.map(({ kind, collectionId }: Record<string, string>) => [kind, collectionId]);
+    expect(told).to.deep.equal([['collection.malformed', broken.id]]);
+    const list = await merchant.get('/v1/collections');
+    expect(list.status, list.text).to.equal(200);
+    expect(list.json.data.map(({ id }: { id: string }) => id)).to.deep.equal([sound.id]);
+    expect((await merchant.get('/v1/collections?limit=1')).json).to.include({ has_more: true });
+    const csv = (await test.call('GET', `/admin/merchants/${merchant.id}/statement.csv?mode=test`)).text;
+    expect(csv).to.match(/\r\nclosing,/);
+    await collections.replaceOne({ _id: broken.id }, before!);
+    await db.collection('ledger_breaches').deleteMany({});
+  });
+
+  it('is a tile, and not clean, while no audit comes to its end', async () => {
+    const tiles = async () =>
+      (await test.call('GET', '/admin/overview?mode=test')).json.needs_you.map(
+        ({ kind }: { kind: string }) => kind,
+      );
+    expect(await tiles()).to.not.include('audit_stale');
+    clock.advance(5 * minuteMs + 1);
+    expect(await tiles()).to.include('audit_stale');
+    const { is_clean, stale_since, recent } = await audit();
+    expect({ is_clean, stale_since }).to.deep.equal({ is_clean: false, stale_since: recent.at });
+    await round();
+    expect(await tiles()).to.not.include('audit_stale');
+    expect(await audit()).to.include({ is_clean: true, stale_since: null });
+  });
+
   it('raises one alert for a counter that moved without an entry, shows it, and leaves it as it is', async () => {
     const merchant = await test.merchant();
     const { json } = await merchant.create();

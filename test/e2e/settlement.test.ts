@@ -50,6 +50,16 @@ describe('settlement', () => {
   const entriesOf = (merchant: TestMerchant, type: RegExp) =>
     test.service.wired.db.collection('journal_entries').countDocuments({ merchantId: merchant.id, type });
 
+  it('has nothing to settle on a delay of 0 days: available at once, told with its date, and no settlement', async () => {
+    const merchant = await paid({ settlement_delay_days: 0 });
+    await run();
+    expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: net, reserved: 0 });
+    expect((await merchant.get('/v1/settlements')).json.data).to.deep.equal([]);
+    const [told] = (await merchant.get('/v1/balance_transactions')).json.data;
+    const today = new Date(clock.now() + eatOffsetMs).toISOString().slice(0, 10);
+    expect(told).to.include({ type: 'collection', settlement_date: today, net });
+  });
+
   it('leaves money pending until midnight in Dar es Salaam, and makes it available then', async () => {
     const merchant = await paid({}, 3);
     const midnight = nextMidnight();

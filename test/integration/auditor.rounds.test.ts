@@ -133,7 +133,7 @@ describe('auditor’s rounds on MongoDB', function () {
     for (const size of [1, 2, 5, 13, 1_000]) {
       const checked = { collections: 0 };
       const found: Breach[] = [];
-      for await (const breach of checkAllCollections(world.db, checked, size)) found.push(breach);
+      for await (const breach of checkAllCollections(world.db, checked, undefined, size)) found.push(breach);
       expect(found, `chunks of ${size}`).to.have.length(1);
       expect(found[0]).to.include({ kind: 'capture.unfounded', collectionId: stray.collectionId });
       expect(checked.collections).to.equal(14);

@@ -44,7 +44,7 @@ async function remove(world: World, into: string, filter: object): Promise<void>
 /** An entry about a collection, planted without its counters; these are then moved by hand to fit. */
 async function plantPosted(world: World, planted: JournalEntry): Promise<void> {
   await plant(world.db, planted);
-  await world.written(post(planted).slice(1));
+  await world.written(post(planted).filter(({ into }) => into === 'balances'));
 }
 
 type Fault = {
@@ -216,6 +216,40 @@ const faults: Fault[] = [
       await plant(world.db, twice);
     },
     finds: ['capture.unfounded', 'counter.differs', 'hold.differs'],
+  },
+  {
+    fault: 'a collection that cannot be read, and another breach behind it',
+    async plant(world) {
+      await set(world, 'collections', world.pending.collectionId, { data: null });
+      await world.written([collectionWrite(payment(), 'succeeded')], [eventWrite(world.failed, 'failed')]);
+    },
+    finds: ['capture.missing', 'collection.malformed', 'event.doubled', 'event.missing'],
+    recently: ['collection.malformed', 'event.doubled'],
+  },
+  {
+    fault: 'a collection that holds a payment and cannot be read',
+    plant: (world) => set(world, 'collections', world.held.collectionId, { 'data.amountTzs': 'many' }),
+    finds: ['collection.malformed', 'reserved.differs'],
+  },
+  {
+    fault: 'an entry over which a whole check breaks',
+    async plant(world) {
+      const key = `live:${world.pending.collectionId}:succeeded`;
+      await set(world, 'journal_entries', key, { lines: 7 });
+    },
+    finds: ['check.failed', 'collection.malformed', 'counter.differs'],
+  },
+  {
+    fault: 'two collections that one payment was credited to',
+    async plant(world) {
+      const { providerReference } = world.pending;
+      await world.written(success(payment({ merchantId: 'mer_b' }), tomorrow));
+      const second = await world.db
+        .collection<Doc>('collections')
+        .findOne({ merchantId: 'mer_b', mode: 'live' });
+      await set(world, 'collections', second!._id, { 'snapshot.context.receipt': providerReference });
+    },
+    finds: ['receipt.doubled'],
   },
   {
     fault: 'a final collection without its event',

@@ -45,7 +45,21 @@ describe('operators in live mode', function () {
     expect((await tell(id, 'operator.asked')).status).to.equal(200);
     expect(await live.final(id)).to.include({ status: 'succeeded' });
     expect(await outcomesOf(id)).to.deep.equal(['query succeeded']);
-    expect((await tell(id, 'operator.asked')).status, 'nothing is open any more').to.equal(409);
+  });
+
+  it('ask now, of a payment that succeeded: what the network took back is an alert, and nothing else', async () => {
+    const id = await created('255740000001');
+    expect(await live.final(id)).to.include({ status: 'succeeded' });
+    const payment = live.simulator.network.find(id.slice(4))!;
+    await live.simulator.network.reverse(payment, 'by the customer');
+    live.clock.advance(60_000);
+    expect((await tell(id, 'operator.asked')).status).to.equal(200);
+    const alertsOf = async () =>
+      (await stored('alerts').find({ about: id }).toArray()).map(({ kind }) => kind);
+    expect(await until(async () => (await alertsOf()).includes('contradiction'))).to.equal(true);
+    expect((await live.read(id)).status).to.equal('succeeded');
+    expect(await eventsOf(id)).to.deep.equal(['collection.succeeded']);
+    expect((await tell(id, 'operator.reversed')).status).to.equal(200);
   });
 
   it('ask now, of a payment under review: the answer is kept, and a verdict that is none changes nothing', async () => {
@@ -86,6 +100,41 @@ describe('operators in live mode', function () {
     }
   });
 
+  const isAnswered = (id: string, outcome: string) =>
+    until(async () => (await outcomesOf(id)).includes(outcome));
+  /** Lets minutes pass, as the ladder of questions wants them. */
+  const passesUntil = (id: string, state: string) =>
+    until(async () => {
+      live.clock.advance(60_000);
+      await live.service.sweep();
+      return (await stateOf(id)).startsWith(state);
+    }, 90_000);
+
+  it('a return that happened is never credited, though its answer was lost and the next one was not sent', async () => {
+    const id = await created('255740000012');
+    expect((await live.final(id)).status).to.equal('expired');
+    live.clock.advance(6 * 60_000);
+    expect(await reaches(id, 'expired.latePaid.held'), 'held').to.equal(true);
+    // The network reverses, its answer is lost, and so is the answer to the question about it.
+    live.simulator.faults.add({ operation: 'reversal', does: 'resets', when: 'after', times: 1 });
+    live.simulator.faults.add({ operation: 'query', does: 'fails', when: 'before', times: 1 });
+    expect((await tell(id, 'operator.returnedLate')).status).to.equal(200);
+    expect(await isAnswered(id, 'reversal unknown')).to.equal(true);
+    expect(await isAnswered(id, 'query unknown')).to.equal(true);
+    expect(live.simulator.network.find(id.slice(4))?.reversedAtMs, 'the customer has it').to.be.a('number');
+    // Now the network is away: the operator's second try is not even sent.
+    await live.stopNetwork();
+    expect((await tell(id, 'operator.retried')).status).to.equal(200);
+    expect(await isAnswered(id, 'reversal failed')).to.equal(true);
+    expect(await stateOf(id)).to.equal('expired.latePaid.returning.polling');
+    expect((await tell(id, 'operator.acceptedLate')).status, 'the merchant must not have it too').to.equal(
+      409,
+    );
+    await live.startNetwork();
+    expect(await passesUntil(id, 'expired.latePaid.returned'), await stateOf(id)).to.equal(true);
+    expect((await balance()).reserved).to.equal(0);
+  });
+
   it('return a late payment: a refused reversal posts nothing, a confirmed one posts once', async () => {
     const id = await created('255740000012');
     expect((await live.final(id)).status).to.equal('expired');
@@ -100,8 +149,11 @@ describe('operators in live mode', function () {
       times: 1,
       code: 'INS-6',
     });
-    expect((await tell(id, 'operator.returnedLate')).json.to).to.equal('expired.latePaid.returning');
-    expect(await reaches(id, 'expired.latePaid.held'), 'refused').to.equal(true);
+    expect((await tell(id, 'operator.returnedLate')).json.to).to.equal('expired.latePaid.returning.polling');
+    expect(await isAnswered(id, 'reversal failed'), 'refused').to.equal(true);
+    // Back only when the network would know of it, and says that the payment stands.
+    expect(await stateOf(id)).to.equal('expired.latePaid.returning.polling');
+    expect(await passesUntil(id, 'expired.latePaid.held'), 'refused').to.equal(true);
     expect((await balance()).reserved, 'nothing was posted').to.equal(held);
     expect(live.simulator.network.find(id.slice(4))?.reversedAtMs).to.equal(undefined);
     const alerts = await stored('alerts').find({ about: id }).toArray();

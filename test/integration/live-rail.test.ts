@@ -188,7 +188,7 @@ describe('live mode', function () {
     expect(sent.status, sent.text).to.equal(200);
     await until(async () => live.simulator.network.find(id.slice(4))?.reversedAtMs);
     expect((await balance()).json.reserved, 'not posted yet').to.equal(held);
-    expect((await live.service.actor(id)).state).to.equal('expired.latePaid.returning');
+    expect((await live.service.actor(id)).state).to.equal('expired.latePaid.returning.polling');
     live.clock.advance(10_000);
     await callBack(id.slice(4), 'INS-0');
     live.clock.advance(10_000);

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { setup } from 'xstate';
-import { type ActorDoc, type MachineDefinition, NewerDocument, Poison } from '../../src/actors/actors.ts';
+import {
+  type ActorDoc,
+  type MachineDefinition,
+  NewerDocument,
+  Poison,
+  shown,
+} from '../../src/actors/actors.ts';
 import {
   type Corridor,
   chartOptions,
@@ -65,6 +71,15 @@ describe('steps over versions of a chart', () => {
     const after = await stored(doc);
     expect(after).deep.include({ machineVersion: 2, state: 'east', data: { fresh: 7 }, seq: 2 });
     expect(after.snapshot).deep.equal({ value: 'east', context: { told: [], since: 'two' } });
+  });
+
+  it('show a document lifted to readers and write nothing; one that nobody can lift is shown as it is', async () => {
+    const doc = await give(corridor, 'walker', { data: { old: 7 } });
+    expect(shown(newer(), doc)).deep.include({ machineVersion: 2, state: 'west', data: { fresh: 7 } });
+    const unliftable = define(second, { migrations: {} });
+    expect(shown(unliftable, doc)).equal(doc);
+    expect(shown(walker(), { ...doc, machineVersion: 9 })).deep.equal({ ...doc, machineVersion: 9 });
+    expect(await stored(doc), 'and it is not set aside').deep.equal(doc);
   });
 
   it('leave a newer document to newer workers, as it is, also one that is remembered as old', async () => {

@@ -60,8 +60,36 @@ describe('collection: succeeded', () => {
     expect(collection.send(operator('operator.reversed')).isTaken).to.equal(false);
   });
 
+  const quiet = () => succeeded().send({ type: 'ask.undecided', answer: 'unknown' }).wait(hourMs);
+
+  it('is asked about when a person doubts it: what the network took back is an alert', () => {
+    const collection = quiet().send(operator('operator.asked'));
+    expect(collection.asked).to.deep.equal(['askRail']);
+    collection.send({ type: 'ask.reversed' });
+    expect([collection.state, collection.asked]).to.deep.equal([
+      'succeeded.standing',
+      ['recordContradiction'],
+    ]);
+    collection.wait(hourMs).send(operator('operator.asked')).send({ type: 'ask.succeeded', receipt: 'R1' });
+    expect(collection.asked, 'all is well').to.deep.equal([]);
+  });
+
+  it('proved false is contradicted only by "paid"', () => {
+    for (const [type, asked] of [
+      ['ask.reversed', []],
+      ['ask.failed', []],
+      ['ask.expired', []],
+      ['ask.succeeded', ['recordContradiction']],
+    ] as const) {
+      const collection = quiet().send(operator('operator.reversed'));
+      collection.send(operator('operator.asked')).send({ type, code: 'declined' } as Told);
+      expect([collection.state, collection.asked], type).to.deep.equal(['succeeded.reversed', asked]);
+      expect(collection.context.askOpen).to.equal(false);
+    }
+  });
+
   it('refuses what is for other states', () => {
-    const refused = ['acceptedLate', 'returnedLate', 'retried', 'confirmedReturn', 'resolved', 'asked'];
+    const refused = ['acceptedLate', 'returnedLate', 'retried', 'confirmedReturn', 'resolved'];
     for (const name of refused) {
       expect(succeeded().send(operator(`operator.${name}`)).isTaken, name).to.equal(false);
     }
@@ -195,19 +223,20 @@ describe('collection: late payments', () => {
     });
 
     const steps: [from: string, event: Told, to: string, asked: string[]][] = [
-      ['held', operator('operator.returnedLate'), 'returning', ['reversePayment']],
+      ['held', operator('operator.returnedLate'), 'returning.polling', ['reversePayment']],
       ['held', { type: 'ask.failed', code: 'declined' }, 'held', ['recordContradiction']],
       ['held', { type: 'ask.expired' }, 'held', ['recordContradiction']],
       ['held', { type: 'ask.reversed' }, 'held', ['recordContradiction']],
       ['held', { type: 'reverse.succeeded' }, 'returned', ['postReturn']],
-      ['returning', { type: 'reverse.succeeded' }, 'returned', ['postReturn']],
-      ['returning', { type: 'reverse.failed' }, 'held', ['raiseAlert']],
-      ['returning', { type: 'reverse.unknown' }, 'returning', ['raiseAlert', 'askRail']],
-      ['returning', { type: 'ask.reversed' }, 'returned', ['postReturn']],
-      ['returning', { type: 'ask.succeeded' }, 'returning', []],
-      ['returning', { type: 'ask.undecided', answer: 'pending' }, 'returning', []],
-      ['returning', operator('operator.retried'), 'returning', ['reversePayment']],
-      ['returning', operator('operator.confirmedReturn'), 'returned', ['postReturn']],
+      ['returning.polling', { type: 'reverse.succeeded' }, 'returned', ['postReturn']],
+      ['returning.polling', { type: 'reverse.failed' }, 'returning.polling', []],
+      ['returning.polling', { type: 'reverse.accepted' }, 'returning.polling', []],
+      ['returning.polling', { type: 'reverse.unknown' }, 'returning.polling', ['raiseAlert']],
+      ['returning.polling', { type: 'ask.reversed' }, 'returned', ['postReturn']],
+      ['returning.polling', { type: 'ask.succeeded' }, 'returning.polling', []],
+      ['returning.polling', { type: 'ask.undecided', answer: 'pending' }, 'returning.polling', []],
+      ['returning.polling', operator('operator.retried'), 'returning.polling', ['reversePayment']],
+      ['returning.polling', operator('operator.confirmedReturn'), 'returned', ['postReturn']],
       ['returned', { type: 'reverse.succeeded' }, 'returned', []],
       ['returned', { type: 'ask.reversed' }, 'returned', []],
       ['returned', { type: 'ask.succeeded' }, 'returned', ['recordContradiction']],
@@ -226,7 +255,7 @@ describe('collection: late payments', () => {
     const refused: [from: string, names: string[]][] = [
       ['watching', ['acceptedLate', 'returnedLate', 'retried', 'confirmedReturn', 'resolved', 'reversed']],
       ['latePaid.held', ['retried', 'confirmedReturn', 'resolved', 'reversed']],
-      ['latePaid.returning', ['acceptedLate', 'returnedLate', 'resolved', 'reversed']],
+      ['latePaid.returning.polling', ['acceptedLate', 'returnedLate', 'resolved', 'reversed']],
       ['latePaid.returned', ['acceptedLate', 'returnedLate', 'retried', 'confirmedReturn', 'reversed']],
     ];
     for (const [from, names] of refused) {
@@ -238,11 +267,82 @@ describe('collection: late payments', () => {
       });
     }
 
-    it(`a return that failed after ${status} can be ordered again`, () => {
-      const collection = reach(`${status}.latePaid.returning`).send({ type: 'reverse.failed' });
+    const grace = 300 * second;
+    const isBack = (collection: Collection) => collection.state === `${status}.latePaid.held`;
+
+    it(`a return that was refused after ${status} is back when the network would know of it, and can be ordered again`, () => {
+      const collection = reach(`${status}.latePaid.returning.polling`).send({ type: 'reverse.failed' });
+      expect([collection.state, collection.asked]).to.deep.equal([
+        `${status}.latePaid.returning.polling`,
+        ['askReturn'],
+      ]);
+      const refusedAt = collection.now;
+      const stands = () => {
+        const { askOpen, askedAt } = collection.context;
+        if (askOpen)
+          collection.send({ type: 'ask.succeeded', askedAt, at: Math.max(askedAt, collection.now) });
+      };
+      stands();
+      expect(isBack(collection), 'too early to know').to.equal(false);
+      collection.waitUntil(refusedAt + grace - 1 - collection.startMs, stands);
+      expect(isBack(collection), 'still too early').to.equal(false);
+      collection.wait(150 * second, stands);
+      expect(isBack(collection)).to.equal(true);
+      const alerts = collection.lines.at(-1)!;
+      expect([alerts.event, alerts.asked]).to.deep.equal(['ask.succeeded', ['raiseAlert']]);
+      expect(collection.timers, 'and nobody asks any more').to.deep.equal({});
       collection.send(operator('operator.returnedLate')).send({ type: 'reverse.succeeded' });
       expect(collection.state).to.equal(`${status}.latePaid.returned`);
       expect([collection.times('reversePayment'), collection.times('postReturn')]).to.deep.equal([2, 1]);
+    });
+
+    it(`a return after ${status} that may have gone through is never called failed because a later one was not sent`, () => {
+      const collection = reach(`${status}.latePaid.returning.polling`).send({ type: 'reverse.unknown' });
+      collection.send({ type: 'ask.undecided', answer: 'unknown' });
+      collection.send(operator('operator.retried')).send({ type: 'reverse.failed' });
+      expect(collection.state).to.equal(`${status}.latePaid.returning.polling`);
+      expect(collection.send(operator('operator.acceptedLate')).isTaken, 'not to be credited').to.equal(
+        false,
+      );
+      collection.send({ type: 'ask.reversed' });
+      expect([collection.state, collection.asked]).to.deep.equal([
+        `${status}.latePaid.returned`,
+        ['postReturn'],
+      ]);
+    });
+
+    it(`a return after ${status} is not called failed while another reversal is under way`, () => {
+      const collection = reach(`${status}.latePaid.returning.polling`).send(operator('operator.retried'));
+      collection.send({ type: 'reverse.failed' }).wait(hourMs);
+      collection.send({ type: 'ask.succeeded', askedAt: collection.now });
+      expect(isBack(collection)).to.equal(false);
+      collection.send({ type: 'reverse.failed' }).wait(hourMs);
+      collection.send({ type: 'ask.succeeded', askedAt: collection.now });
+      expect(isBack(collection)).to.equal(true);
+    });
+
+    it(`a return after ${status} is asked about along the ladder, then hourly for 30 days`, () => {
+      const collection = reach(`${status}.latePaid.returning.polling`).send({ type: 'reverse.accepted' });
+      const from = collection.now;
+      const asks: number[] = [];
+      const undecided = () => {
+        if (!collection.context.askOpen) return;
+        asks.push((collection.context.askedAt - from) / second);
+        collection.answerPending();
+      };
+      undecided();
+      collection.wait(40 * 24 * hourMs, undecided);
+      expect(asks.slice(0, 10)).to.deep.equal([0, 5, 15, 35, 65, 110, 170, 260, 380, 3_980]);
+      expect(asks.length).to.equal(1 + 720);
+      expect([collection.state, collection.timers]).to.deep.equal([
+        `${status}.latePaid.returning.polling`,
+        {},
+      ]);
+      collection.send(operator('operator.retried'));
+      expect([collection.state, collection.asked]).to.deep.equal([
+        `${status}.latePaid.returning.polling`,
+        ['reversePayment'],
+      ]);
     });
   }
 });

@@ -162,7 +162,7 @@ describe('rules of the collection', () => {
       for (const { type, event } of model.moves(world)) {
         if (!event.type.startsWith('ask.')) continue;
         const after = chart.step(world, event);
-        const isAskedAgain = after.asked.some((asked) => asked.type === 'askRail');
+        const isAskedAgain = after.asked.some((asked) => /^ask(Rail|Return)$/.test(asked.type));
         expect(after.context.askOpen, `${type} in ${world.state}`).to.equal(isAskedAgain);
       }
     }

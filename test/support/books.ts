@@ -9,6 +9,7 @@ import {
   type JournalEntry,
   type Payment,
   post,
+  receiptsSpec,
 } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import { connectMongo, int64, prepareDatabase, type Write } from '../../src/mongo.ts';
@@ -35,7 +36,11 @@ export async function openBooks(name: string): Promise<Books> {
   await prepareDatabase(db, [
     entriesSpec,
     balancesSpec,
-    { name: 'collections' },
+    receiptsSpec,
+    {
+      name: 'collections',
+      indexes: [{ key: { 'snapshot.context.receipt': 1 } }],
+    },
     { name: 'events', indexes: [{ key: { collectionId: 1 } }] },
     { name: 'settlements' },
   ]);
@@ -64,7 +69,7 @@ export function payment(terms: Partial<Payment> = {}): Payment {
     amountTzs: 10_000,
     feeTzs: 250,
     feePlan: { id: 'fee_default', version: 1 },
-    providerReference: 'RCPT',
+    providerReference: `R${newId('req', noonMs)}`,
     seq: 3,
     effectiveAtMs: noonMs,
     postedAtMs: noonMs,
@@ -76,7 +81,8 @@ export function payment(terms: Partial<Payment> = {}): Payment {
 export function collectionWrite(of: Payment, status: string, state = status, isLate = false): Write {
   const { amountTzs, feeTzs, currency, merchantId, mode } = of;
   const data = { amountTzs: int64(amountTzs), feeTzs: int64(feeTzs), currency };
-  const snapshot = { value: state, context: { late: isLate } };
+  const receipt = status === 'succeeded' || state.includes('latePaid') ? of.providerReference : null;
+  const snapshot = { value: state, context: { late: isLate, receipt } };
   const doc = { _id: of.collectionId, merchantId, mode, status, state, data, snapshot };
   return { op: 'insert', into: 'collections', doc, onDuplicate: 'race' };
 }

@@ -74,7 +74,7 @@ export const endedStates: Readonly<Record<string, () => Collection>> = Object.fr
       [`${status}.watching`, () => ended(status)],
       [`${status}.resting`, () => rested(ended(status))],
       [`${status}.latePaid.held`, held],
-      [`${status}.latePaid.returning`, returning],
+      [`${status}.latePaid.returning.polling`, returning],
       [`${status}.latePaid.returned`, () => returning().send({ type: 'reverse.succeeded' })],
     ];
     return ways;

@@ -120,9 +120,11 @@ export class Desk {
       this.#told += 1;
       const stepId = `${id}.told.${this.#told}`;
       const at = clock.now();
+      // The network's receipts are its own for each payment; people may type one twice.
+      const receipt = isFact && event.receipt ? { receipt: `${event.receipt}${id.slice(-8)}` } : {};
       await actors.send(
         { machine: 'collection', id },
-        { ...event, at, ...(isFact ? { askedAt: at } : { reason: 'model' }) },
+        { ...event, ...receipt, at, ...(isFact ? { askedAt: at } : { reason: 'model' }) },
         {
           stepId,
           cause: isFact ? { kind: 'rail', id: stepId } : { kind: 'operator', id: 'ann' },
@@ -271,11 +273,12 @@ const facts = fc
 const orders = fc
   .tuple(
     nth,
-    fc.constantFrom<{ type: string; outcome?: string }>(
+    fc.constantFrom<{ type: string; outcome?: string; receipt?: string }>(
       { type: 'operator.acceptedLate' },
       { type: 'operator.returnedLate' },
       { type: 'operator.reversed' },
       { type: 'operator.resolved', outcome: 'succeeded' },
+      { type: 'operator.resolved', outcome: 'succeeded', receipt: 'TYPED' },
       { type: 'operator.confirmedReturn' },
     ),
   )

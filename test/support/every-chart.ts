@@ -89,6 +89,7 @@ function collectionMoves(world: World): Move[] {
   const context = world.context as unknown as CollectionContext;
   const { at, say, fire } = teller<CollectionEvent>(world);
   const reason = 'because';
+  const knownAt = Math.max(at, (context.returnSentAt ?? 0) + context.terms.notFoundGraceMs);
   const isWindowOpen = at + context.terms.pushRetryMs <= context.notAfter;
   return [
     ...fire,
@@ -108,6 +109,15 @@ function collectionMoves(world: World): Move[] {
       say({ type: 'ask.notFound', askedAt, at: Math.max(at, askedAt) }, name),
     ),
     say({ type: 'rail.noticed' }),
+    ...(context.returnSentAt === null
+      ? []
+      : [
+          say(
+            { type: 'ask.succeeded', askedAt: knownAt, at: knownAt, receipt: 'R-ASK' },
+            'ask.succeeded after the return is known',
+          ),
+        ]),
+    say({ type: 'reverse.accepted' }),
     say({ type: 'reverse.succeeded' }),
     say({ type: 'reverse.failed' }),
     say({ type: 'reverse.unknown' }),
@@ -125,11 +135,13 @@ function collectionMoves(world: World): Move[] {
 }
 
 function collectionAbstract({ state, context, timers }: World): Record<string, unknown> {
-  const { askOpen, bell, asks, notFoundAt } = context as unknown as CollectionContext;
+  const { askOpen, bell, asks, notFoundAt, returnsOpen, returnRefused } =
+    context as unknown as CollectionContext;
   const isCreated = state.startsWith('created');
   return {
     ...{ state, askOpen, bell, next: earliestOf(timers)?.id },
     ...(isCreated ? { isMissing: notFoundAt !== null } : {}),
+    ...(state.includes('returning') ? { returnsOpen: Math.min(returnsOpen, 2), returnRefused } : {}),
     ...(/polling|watching|awaitingApproval/.test(state) ? { asks: Math.min(asks, 3) } : {}),
   };
 }

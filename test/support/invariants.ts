@@ -51,13 +51,16 @@ export function checked(
   return history;
 }
 
+/** Questions to the rail: at most one of either kind is open. */
+const asking = ['askRail', 'askReturn'];
+
 function withStep(past: History, move: Move, after: World): History {
   const asked = { ...past.asked };
   for (const { type } of after.asked) asked[type] = (asked[type] ?? 0) + 1;
   const taken = { ...past.taken };
   if (after.taken.length > 0) taken[move.event.type] = (taken[move.event.type] ?? 0) + 1;
   const answered = move.event.type.startsWith('ask.') ? 1 : 0;
-  const opened = after.asked.filter(({ type }) => type === 'askRail').length;
+  const opened = after.asked.filter(({ type }) => asking.includes(type)).length;
   return {
     asked,
     taken,
@@ -98,6 +101,9 @@ function checkChart(model: Model, chart: Chart, { before, move, after }: Step): 
 }
 
 const statusOf = ({ state }: World): string => state.split('.', 1)[0]!;
+/** What the network can only say if a success, or its reversal, is not what we took it for. */
+const contradictionsIn = (state: string): readonly string[] =>
+  state === 'succeeded.reversed' ? ['ask.succeeded', 'push.failed', 'reverse.succeeded'] : contradicting;
 const contradicting = ['ask.failed', 'ask.expired', 'ask.reversed', 'push.failed', 'reverse.succeeded'];
 
 function checkCollection(step: Step, past: History): void {
@@ -120,16 +126,33 @@ function checkCollection(step: Step, past: History): void {
     for (const fixed of ['createdAt', 'notAfter', 'expiresAt', 'acceptsLate', 'terms'] as const) {
       expect(context[fixed], fixed).to.deep.equal(old[fixed]);
     }
-    if (statusOf(before) === 'succeeded' && contradicting.includes(move.event.type)) {
-      expect(names(after), 'a contradiction is an alert').to.deep.equal(['recordContradiction']);
-      expect(context).to.deep.equal({ ...old, askOpen: context.askOpen });
+    if (before.state.startsWith('succeeded') && contradictionsIn(before.state).includes(move.event.type)) {
+      const other = names(after).filter((name) => !asking.includes(name));
+      expect(other, 'a contradiction is an alert').to.deep.equal(['recordContradiction']);
+      const { askOpen, askedAt, bell } = context;
+      expect(context).to.deep.equal({ ...old, askOpen, askedAt, bell });
     }
   }
   checkMoney(step, status);
-  checkAsks(step, past, context, status);
+  checkAsks(step, past, context);
 }
 
-function checkMoney({ after, history }: Step, status: string): void {
+/** A return that was ordered ends by the network's word, or a person's: never because nobody knows. */
+function checkReturn(before: World | undefined, move: Move, after: World): void {
+  if (!before?.state.includes('latePaid.returning') || after.state.includes('latePaid.returning')) return;
+  const old = before.context as unknown as CollectionContext;
+  const { type, askedAt } = move.event as { type: string; askedAt?: number };
+  if (after.state.endsWith('latePaid.returned')) {
+    expect(type).to.match(/^(ask\.reversed|reverse\.succeeded|operator\.confirmedReturn)$/);
+    return;
+  }
+  expect([after.state.endsWith('latePaid.held'), type], 'back').to.deep.equal([true, 'ask.succeeded']);
+  expect([old.returnsOpen, old.returnRefused], 'nothing is under way').to.deep.equal([0, true]);
+  const knownMs = askedAt! - old.returnSentAt!;
+  expect(knownMs, 'and the network would know').to.be.at.least(old.terms.notFoundGraceMs);
+}
+
+function checkMoney({ before, move, after, history }: Step, status: string): void {
   const times = (action: string) => history.asked[action] ?? 0;
   const captured = times('postCapture');
   const late = times('postLateReceipt');
@@ -140,18 +163,19 @@ function checkMoney({ after, history }: Step, status: string): void {
   expect(reversed, 'reversed').to.equal(after.state === 'succeeded.reversed' ? 1 : 0);
   const isLate = after.state.includes('latePaid');
   if (isLate || status !== 'succeeded') expect(late, 'late money in latePaid').to.equal(isLate ? 1 : 0);
+  checkReturn(before, move, after);
   expect(returned, 'returned').to.equal(after.state.endsWith('latePaid.returned') ? 1 : 0);
   if (names(after).includes('postLateReceipt')) {
     expect(alerts(after), 'operators hear of it').to.deep.equal(['late_payment']);
   }
 }
 
-function checkAsks({ move, after, history }: Step, past: History, c: CollectionContext, status: string) {
+function checkAsks({ move, after, history }: Step, past: History, c: CollectionContext) {
   const times = (action: string) => history.asked[action] ?? 0;
   expect(history.openAsks, 'at most one ask at a time').to.be.at.most(1);
   expect(c.askOpen, 'askOpen').to.equal(history.openAsks === 1);
-  if (status !== 'succeeded') expect(c.bell && !c.askOpen, 'a bell that nobody answers').to.equal(false);
-  if (names(after).includes('askRail')) {
+  expect(c.bell && !c.askOpen, 'a bell that nobody answers').to.equal(false);
+  if (names(after).some((name) => asking.includes(name))) {
     expect(c.askedAt, 'not before now').to.be.at.least(move.event.at);
     expect(c.askedAt, 'spaced').to.be.at.least(past.lastAskedAt + c.terms.askSpacingMs);
   }

@@ -169,7 +169,7 @@ export class Rig {
             concurrency: 1,
             patienceMs,
             factual: name === 'collection',
-            ...(type === 'askRail' ? { notBefore: (context) => context.askedAt as number } : {}),
+            ...(/^ask/.test(type) ? { notBefore: (context) => context.askedAt as number } : {}),
             ...(isOnce(type)
               ? { atMostOnce: { lost: (_call, at) => ({ type: 'push.unknown', at, askedAt: at }) } }
               : {}),

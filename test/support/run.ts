@@ -103,8 +103,8 @@ export class Run {
 
   /** The open call that an event would answer. */
   openCall(event: Timed): Call | undefined {
-    const type = answeredBy(this.rig.model, event.type);
-    return this.#doc?.calls.find((call) => call.type === type);
+    const types = answeredBy(this.rig.model, event.type);
+    return this.#doc?.calls.find((call) => types.includes(call.type));
   }
 
   /** The document when it was last compared. */
@@ -188,8 +188,8 @@ export class Run {
   async send(event: Timed, more: Partial<SendOptions> = {}): Promise<string> {
     this.#steps += 1;
     const stepId = `${this.id}.told.${this.#steps}`;
-    const type = answeredBy(this.rig.model, event.type);
-    const isFact = type !== undefined && this.rig.model.name === 'collection';
+    const types = answeredBy(this.rig.model, event.type);
+    const isFact = types.length > 0 && this.rig.model.name === 'collection';
     await this.#process.actors.send({ machine: this.rig.model.name, id: this.id }, event, {
       stepId,
       cause: isFact ? { kind: 'call', id: stepId } : { kind: 'rail', id: stepId },
@@ -283,16 +283,16 @@ export class Run {
   }
 }
 
-/** The call that an event is the answer to. */
-function answeredBy({ name }: Model, event: string): string | undefined {
+/** The calls that an event can be the answer to; at most one of them is open. */
+function answeredBy({ name }: Model, event: string): readonly string[] {
   const [who] = event.split('.', 1);
-  const calls: Record<string, Record<string, string>> = {
-    collection: { push: 'pushPrompt', ask: 'askRail', reverse: 'reversePayment' },
-    delivery: { attempt: 'postWebhook' },
-    endpoint: { probe: 'probeDelivery', release: 'releaseHeld' },
-    settlement: { buckets: 'collectBuckets' },
+  const calls: Record<string, Record<string, string[]>> = {
+    collection: { push: ['pushPrompt'], ask: ['askRail', 'askReturn'], reverse: ['reversePayment'] },
+    delivery: { attempt: ['postWebhook'] },
+    endpoint: { probe: ['probeDelivery'], release: ['releaseHeld'] },
+    settlement: { buckets: ['collectBuckets'] },
   };
-  return calls[name]?.[who!];
+  return calls[name]?.[who!] ?? [];
 }
 
 function firing(actor: string, { id, armedSeq }: Timer): SendOptions {

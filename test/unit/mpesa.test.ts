@@ -3,12 +3,18 @@ import fc from 'fast-check';
 import {
   answeredPush,
   answeredReversal,
+  answeredReversalQuery,
   answeredStatus,
   reasonedStatus,
 } from '../../src/rails/mpesa/answers.ts';
 import { parseMpesaCallback } from '../../src/rails/mpesa/callback.ts';
 import { vodacomTanzania } from '../../src/rails/mpesa/codes.ts';
-import { amountText, itemDescription, referencesOf } from '../../src/rails/mpesa/fields.ts';
+import {
+  amountText,
+  collectionOfConversation,
+  itemDescription,
+  referencesOf,
+} from '../../src/rails/mpesa/fields.ts';
 import { fieldsOf, isNeverConnected, type WireAnswer } from '../../src/rails/mpesa/wire.ts';
 import { networkStories } from '../../src/rails/rails.ts';
 
@@ -184,11 +190,34 @@ describe('what M-Pesa’s answers mean', () => {
     expect(reversal(coded('INS-0', 201, { output_TransactionID: 'R1' }))).to.equal('succeeded');
     for (const code of vodacomTanzania.reversalRefused)
       expect(reversal(coded(code)), code).to.equal('failed');
-    for (const code of ['INS-0', 'INS-1', 'INS-9', 'INS-10', 'INS-7777']) {
+    expect(reversal(coded('INS-0')), 'taken, and carried out later').to.equal('accepted');
+    for (const code of ['INS-1', 'INS-9', 'INS-10', 'INS-7777']) {
       expect(reversal(coded(code)), code).to.equal('unknown');
     }
     expect(reversal({ kind: 'notSent', why: 'no_session', text: '' })).to.equal('failed');
     expect(reversal({ kind: 'lost', why: 'timeout', text: '' })).to.equal('unknown');
+  });
+
+  it('takes a reversal’s own reference for what it says of the reversal, while the payment stands', () => {
+    const asked = (answer: WireAnswer) => answeredReversalQuery(vodacomTanzania, answer).kind;
+    const word = (status: string) => coded('INS-0', 200, { output_ResponseTransactionStatus: status });
+    expect(asked(word('Completed'))).to.equal('reversed');
+    expect(asked(word('Pending'))).to.equal('pending');
+    for (const status of ['Failed', 'Cancelled', 'Expired'])
+      expect(asked(word(status))).to.equal('succeeded');
+    expect(asked(coded('INS-23')), 'never arrived').to.equal('succeeded');
+    for (const answer of [word('Who knows'), coded('INS-1'), coded('INS-6')])
+      expect(asked(answer)).to.equal('unknown');
+    expect(asked({ kind: 'lost', why: 'timeout', text: '' })).to.equal('unknown');
+  });
+
+  it('finds the collection of a reversal by its own reference', () => {
+    const id = 'col_01JDXK9V3Q4ZB7M2N8T5R6W0AH';
+    const { conversation, reversal } = referencesOf(id);
+    expect(reversal).to.not.equal(conversation);
+    for (const each of [conversation, reversal]) expect(collectionOfConversation(each)).to.equal(id);
+    for (const other of ['RR', `R${reversal}`, `r${reversal.slice(1)}`, '', 'R'])
+      expect(collectionOfConversation(other), other).to.equal(undefined);
   });
 
   it('lists the few errors that mean never connected; every other one is unknown', () => {

@@ -65,6 +65,7 @@ const json = (value: unknown) =>
 const toldWrites = (writes: Write[]) =>
   writes.map((write) => {
     if (write.op === 'insert') return `insert ${write.doc._id} else ${write.onDuplicate}`;
+    if (write.op === 'remove') return `remove ${json(write.filter)}`;
     if (write.op === 'increment') return `add ${write.id} ${json(write.amounts)}`;
     return `update ${json(write.filter)} ${json(write.update)} else ${write.onMiss}`;
   });
@@ -358,7 +359,9 @@ describe('postings', () => {
   });
 
   describe('post', () => {
-    const counters = (entry: JournalEntry) => toldWrites(post(entry).slice(1));
+    const into = (entry: JournalEntry, name: string) => post(entry).filter((write) => write.into === name);
+    const counters = (entry: JournalEntry) => toldWrites(into(entry, 'balances'));
+    const receipts = (entry: JournalEntry) => toldWrites(into(entry, 'receipts'));
 
     it('inserts the entry first and refuses a posting key that is taken', () => {
       const entry = collectionSucceeded(payment, { settlesOn: '2026-11-22', stripe: 3 });
@@ -372,7 +375,7 @@ describe('postings', () => {
 
     it('credits are increments on the line’s stripe, which can create the document', () => {
       const entry = collectionSucceeded(payment, { settlesOn: '2026-11-22', stripe: 3 });
-      expect(post(entry).slice(1)).to.deep.equal([
+      expect(into(entry, 'balances')).to.deep.equal([
         {
           op: 'increment',
           into: 'balances',
@@ -385,6 +388,20 @@ describe('postings', () => {
         'add live:TZS:mer_a:3 {"available":"9750"}',
       ]);
       expect(counters(latePaymentHeld(payment))).to.deep.equal(['add live:TZS:mer_a:0 {"reserved":"9750"}']);
+    });
+
+    it('money is received by one receipt once, and what proved false gives it back', () => {
+      const to = { settlesOn: '2026-11-22', stripe: 3 };
+      const key = 'live:TZS:provider_clearing:MPESA_TZ:RCPT1';
+      const taken = [`insert ${key} else refuse`];
+      expect(receipts(collectionSucceeded(payment, to))).to.deep.equal(taken);
+      expect(receipts(latePaymentHeld({ ...payment, providerReference: ' rcpt1 ' }))).to.deep.equal(taken);
+      expect(receipts(latePaymentAccepted(payment, to)), 'taken when it was held').to.deep.equal([]);
+      expect(receipts(latePaymentReturned(payment)), 'paid and returned').to.deep.equal([]);
+      expect(receipts(successProvedFalse(payment, captureKey, inBucket))).to.deep.equal([
+        `remove {"_id":"${key}","collectionId":"col_a"}`,
+      ]);
+      expect(receipts(collectionSucceeded({ ...payment, providerReference: null }, to))).to.deep.equal([]);
     });
 
     it('held money leaves reserved only while it is there', () => {

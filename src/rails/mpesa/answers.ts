@@ -97,9 +97,27 @@ export function answeredReversal(market: Market, answer: WireAnswer): ReverseOut
     if (gateStatuses.includes(httpStatus)) return { kind: 'failed', why: 'gate_refused' };
     return { kind: 'unknown', why: 'http_error' };
   }
-  if (code === 'INS-0' && receiptOf(fields.output_TransactionID)) return { kind: 'succeeded' };
+  // Asynchronous: it has been taken, its transaction comes later, and it is asked about.
+  if (code === 'INS-0') return { kind: receiptOf(fields.output_TransactionID) ? 'succeeded' : 'accepted' };
   if (market.reversalRefused.includes(code)) return { kind: 'failed', why: code };
   return { kind: 'unknown', why: code === 'INS-10' ? 'duplicate_reference' : 'ambiguous_code' };
+}
+
+/** A query's answer about a reversal's own reference, where the payment itself stands: did it go through, or may it yet? */
+export function answeredReversalQuery(market: Market, answer: WireAnswer): StatusAnswer {
+  const status = answeredStatus(market, answer);
+  switch (status.kind) {
+    case 'succeeded':
+      return { kind: 'reversed' };
+    case 'notFound':
+    case 'failed':
+    case 'expired':
+    case 'reversed': // a reversal that was taken back
+      return { kind: 'succeeded' };
+    case 'pending':
+    case 'unknown':
+      return status;
+  }
 }
 
 /** A receipt as we may store and show it; the documented pattern is up to 20 letters and digits. */

@@ -26,9 +26,12 @@ export function referencesOf(collectionId: string): References {
   };
 }
 
-/** The collection that a conversation id of ours belongs to; undefined when it is none. */
+/**
+ * The collection that a conversation id of ours belongs to, its payment's or its reversal's; undefined when it is none.
+ * An id begins with 0 until the year 3084: that is what the R of a reversal stands for.
+ */
 export function collectionOfConversation(conversation: string): string | undefined {
-  const id = `col_${conversation}`;
+  const id = `col_${conversation.replace(/^R/, '0')}`;
   return idPattern.test(id) ? id : undefined;
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { RailTerms } from '../../../machines/collection.ts';
 import type { Clock } from '../../clock.ts';
 import type { MpesaConfig } from '../../config.ts';
@@ -21,6 +20,8 @@ import type {
 import {
   answeredPush,
   answeredReversal,
+  answeredReversalQuery,
+  answeredStatus,
   codeOf,
   isExhausted,
   isGateRefusal,
@@ -41,9 +42,9 @@ import {
   usualSessionTerms,
 } from './session.ts';
 import { type MpesaTimes, mpesaTerms, usualTimes } from './terms.ts';
-import { Wire, type WireAnswer } from './wire.ts';
+import { checkedAddress, Wire, type WireAnswer } from './wire.ts';
 
-export { OwnSessions, railSessionsSpec, StoredSessions } from './store.ts';
+export { OwnSessions, railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
 
 /** Twice with one session, and twice with the next. */
@@ -175,16 +176,7 @@ export class MpesaRail implements Rail {
     query: StatusQuery,
     signal: AbortSignal,
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
-    const { conversation } = referencesOf(query.collectionId);
-    const answer = await this.#call(
-      this.#questions,
-      {
-        ...this.#question(conversation),
-        timeoutMs: this.#times.queryMs,
-        giveUpAtMs: this.#clock.now() + this.#times.queryMs,
-      },
-      signal,
-    );
+    const answer = await this.#query(referencesOf(query.collectionId).conversation, signal);
     const status = await reasonedStatus(this.#market, answer, query.claims ?? (async () => []));
     return { ...status, evidence: this.#evidence(answer) };
   }
@@ -211,6 +203,22 @@ export class MpesaRail implements Rail {
       signal,
     );
     return { ...answeredReversal(this.#market, answer), evidence: this.#evidence(answer) };
+  }
+
+  /**
+   * First the payment, which says whether it was reversed; if it stands, the reversal by its own reference: one that
+   * was taken and is still under way shows there only.
+   */
+  async queryReversal(
+    request: ReverseRequest,
+    signal: AbortSignal,
+  ): Promise<StatusAnswer & { evidence?: Evidence }> {
+    const { conversation, reversal } = referencesOf(request.collectionId);
+    const payment = await this.#query(conversation, signal);
+    const status = answeredStatus(this.#market, payment);
+    if (status.kind !== 'succeeded') return { ...status, evidence: this.#evidence(payment) };
+    const answer = await this.#query(reversal, signal);
+    return { ...answeredReversalQuery(this.#market, answer), evidence: this.#evidence(answer) };
   }
 
   parseCallback(raw: RawCallback): CallbackParse {
@@ -266,6 +274,15 @@ export class MpesaRail implements Rail {
     const { httpStatus, fields } = refused;
     const code = fields.output_ResponseCode ?? `HTTP ${httpStatus}`;
     return { kind: 'notSent', why: 'no_session', text, code, httpStatus };
+  }
+
+  #query(reference: string, signal: AbortSignal): Promise<WireAnswer> {
+    const ask = {
+      ...this.#question(reference),
+      timeoutMs: this.#times.queryMs,
+      giveUpAtMs: this.#clock.now() + this.#times.queryMs,
+    };
+    return this.#call(this.#questions, ask, signal);
   }
 
   #request({ method, path, fields, timeoutMs, beforeFirstByte }: Ask, session: Session, signal: AbortSignal) {
@@ -359,12 +376,6 @@ export class MpesaRail implements Rail {
   }
 }
 
-/** The name under which the processes of an installation share sessions: another application has its own. */
-export function sessionsName(config: MpesaConfig): string {
-  const whose = createHash('sha256').update(`${config.baseUrl}\n${config.apiKey}`).digest('hex');
-  return `MPESA_TZ.${whose.slice(0, 16)}`;
-}
-
 const operations = { GET: 'query', POST: 'push', PUT: 'reversal' } as const;
 
 function operationOf({ method }: Ask): string {
@@ -380,13 +391,4 @@ function wordOf(code: string | undefined): string {
 /** Vodacom's two environments differ in the path: `…/sandbox` and `…/openapi`. */
 export function isSandbox(baseUrl: string): boolean {
   return /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
-}
-
-/** https, or http on this machine. @throws Error */
-function checkedAddress(baseUrl: string): string {
-  const { protocol, hostname, host } = new URL(baseUrl);
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
-    throw new Error('MPESA_BASE_URL must begin with https://; http:// is for a simulator on this machine.');
-  return host;
 }

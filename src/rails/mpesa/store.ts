@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Clock } from '../../clock.ts';
+import type { MpesaConfig } from '../../config.ts';
 import type { CollectionSpec, Doc } from '../../mongo.ts';
 import type { SessionStore, Sessions } from './session.ts';
 
@@ -127,4 +128,10 @@ function unseal(sealed: string, key: Buffer, name: string): string {
   decipher.setAAD(Buffer.from(name));
   decipher.setAuthTag(tag);
   return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
+}
+
+/** The name under which the processes of an installation share sessions: another application has its own. */
+export function sessionsName(config: MpesaConfig): string {
+  const whose = createHash('sha256').update(`${config.baseUrl}\n${config.apiKey}`).digest('hex');
+  return `MPESA_TZ.${whose.slice(0, 16)}`;
 }

@@ -213,3 +213,12 @@ export function fieldsOf(text: string): Record<string, string> {
   }
   return fields;
 }
+
+/** https, or http on this machine. @throws Error */
+export function checkedAddress(baseUrl: string): string {
+  const { protocol, hostname, host } = new URL(baseUrl);
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
+    throw new Error('MPESA_BASE_URL must begin with https://; http:// is for a simulator on this machine.');
+  return host;
+}
