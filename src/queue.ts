@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Log } from './log.ts';
@@ -14,22 +16,28 @@ export const impatient: RedisOptions = {
   enableAutoPipelining: true,
 };
 
-/** Workers wait for ever: BullMQ blocks on Redis and needs no limit on retries. */
-const patient: RedisOptions = { maxRetriesPerRequest: null };
+/** For so long BullMQ's workers block on Redis before they ask anew (s). */
+const drainDelay = 30;
+
+/**
+ * Workers wait for ever: BullMQ blocks on Redis and needs no limit on retries. But a line that answers nothing for longer
+ * than any command blocks is silent for good, and is made anew; also one that fell silent before it was ready.
+ */
+const patient: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: (drainDelay + 10) * 1_000 };
 
 /** A job whose worker dies is given to another as often as needed; MongoDB judges what is due. */
 const workerDefaults = {
   maxStalledCount: 1_000_000,
-  drainDelay: 30,
+  drainDelay,
   runRetryDelay: 1_000,
 } satisfies Partial<WorkerOptions>;
 
 export const jobDefaults: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
 
 const closeWithinMs = 2_000;
-/** How often each side is asked for an answer, and how long it may take. */
+/** How often each side is asked for an answer, and how long it may take: less than a command of the producers. */
 const beatMs = 1_000;
-const answerWithinMs = 2_000;
+const answerWithinMs = 1_800;
 
 export interface NewJob {
   id: string;
@@ -50,14 +58,16 @@ export class Queues {
   /** Whether the last command of each side was answered: a socket that is open says nothing. */
   readonly #answers = { producers: true, workers: true };
   readonly #beats: NodeJS.Timeout;
+  /** Those whose answer is waited for. */
+  readonly #asked = new Set<Redis>();
 
   /** `lostAfterMs`: a worker that is silent for so long is dead, and its jobs are given to others. */
   constructor(url: string, prefix: string, log: Log, lostAfterMs = 15_000) {
     this.#prefix = prefix;
     this.#log = log;
     this.#lostAfterMs = lostAfterMs;
-    this.redis = new Redis(url, impatient);
-    this.ofWorkers = new Redis(url, patient);
+    this.redis = new Redis(url, { ...impatient, connectionName: `${prefix}.producers` });
+    this.ofWorkers = new Redis(url, { ...patient, connectionName: `${prefix}.workers` });
     for (const client of [this.redis, this.ofWorkers]) {
       client.on('error', (error) => log.debug({ error: error.message }, 'redis'));
     }
@@ -68,23 +78,34 @@ export class Queues {
   }
 
   /**
-   * A write that any Redis takes which is of use: refused by a node of a cluster, a replica, one without memory. A line
-   * of the workers that takes commands and answers nothing would stay so for ever, and is made anew.
+   * A line that takes commands and answers nothing would stay so for ever, and is made anew, also one that never became
+   * ready.
    */
   async #beat(side: 'producers' | 'workers', client: Redis): Promise<void> {
-    if (client.status !== 'ready') return;
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<'silent'>((resolve) => {
-      timer = setTimeout(resolve, answerWithinMs, 'silent').unref();
-    });
-    const answer = client.set(`${this.#prefix}.beat`, '1', 'PX', 60_000).then(
+    if (client.status !== 'ready' && client.status !== 'connect') return; // it is being dialled
+    if (this.#asked.has(client)) return;
+    this.#asked.add(client);
+    const over = new AbortController();
+    const { signal } = over;
+    const beats = client.status === 'ready' ? this.#write(client) : once(client, 'ready', { signal });
+    const answer = beats.then(
       () => 'answered' as const,
       () => 'refused' as const,
     );
-    const heard = await Promise.race([answer, silence]).finally(() => clearTimeout(timer));
+    const silence = sleep(answerWithinMs, 'silent' as const, { ref: false, signal }).catch(
+      () => 'silent' as const,
+    );
+    const heard = await Promise.race([answer, silence]);
+    over.abort();
+    this.#asked.delete(client);
     if ((heard === 'answered') !== this.#answers[side]) this.#log.info({ side, heard }, 'redis');
     this.#answers[side] = heard === 'answered';
-    if (heard === 'silent' && side === 'workers') client.disconnect(true);
+    if (heard === 'silent') client.disconnect(true);
+  }
+
+  /** A write that any Redis takes which is of use: refused by a node of a cluster, a replica, one without memory. */
+  #write(client: Redis): Promise<unknown> {
+    return client.set(`${this.#prefix}.beat`, '1', 'PX', 60_000);
   }
 
   /** @throws Error when Redis is a node of a cluster, which would refuse most of our commands. */

@@ -16,6 +16,11 @@ export interface TcpProxy {
    * good; all others go on. `arrives`: the piece itself still gets to the server. Resolves when it has happened.
    */
   silence(words: readonly string[], arrives: boolean): Promise<void>;
+  /**
+   * Every line to Redis that gives itself such a name (CLIENT SETNAME) takes bytes and answers nothing, those that
+   * are open and those that come until `mend`; the lines themselves stay so for good, all others go on.
+   */
+  silenceNamed(isOf: (name: string) => boolean): void;
   close(): Promise<void>;
 }
 
@@ -24,9 +29,17 @@ export async function openProxy(target: { port: number; host?: string }): Promis
   let state: 'whole' | 'cut' | 'clogged' = 'whole';
   const silences: { words: readonly string[]; arrives: boolean; happen(): void }[] = [];
   const silent = new WeakSet<Socket>();
+  const names = new WeakMap<Socket, string>();
+  let isOfSilent = (_name: string): boolean => false;
   /** Whether a piece from the near side is passed on. */
   const passes = (near: Socket, chunk: Buffer): boolean => {
     if (silent.has(near)) return false;
+    const name = nameIn(chunk);
+    if (name !== undefined) names.set(near, name);
+    if (name !== undefined && isOfSilent(name)) {
+      silent.add(near);
+      return false;
+    }
     const index = silences.findIndex(({ words }) => words.every((word) => chunk.includes(word)));
     const [found] = index < 0 ? [] : silences.splice(index, 1);
     if (!found) return true;
@@ -79,10 +92,15 @@ export async function openProxy(target: { port: number; host?: string }): Promis
     },
     mend: () => {
       state = 'whole';
+      isOfSilent = () => false;
       for (const socket of open) socket.resume();
     },
     silence: (words, arrives) =>
       new Promise((happen) => void silences.push({ words, arrives, happen: () => happen() })),
+    silenceNamed: (isOf) => {
+      isOfSilent = isOf;
+      for (const socket of open) if (isOf(names.get(socket) ?? '')) silent.add(socket);
+    },
     close: async () => {
       for (const socket of open) socket.destroy();
       server.close();
@@ -90,6 +108,11 @@ export async function openProxy(target: { port: number; host?: string }): Promis
     },
   };
   return proxy;
+}
+
+/** The name that a piece gives its line to Redis. */
+function nameIn(chunk: Buffer): string | undefined {
+  return /\r\nsetname\r\n\$\d+\r\n([^\r\n]+)\r\n/i.exec(chunk.toString('latin1'))?.[1];
 }
 
 /** How MongoDB's commands look on a line: `wordsOf('find', 'api_keys')`, `wordsOf('commitTransaction')`. */
