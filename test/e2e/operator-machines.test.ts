@@ -30,7 +30,7 @@ describe('operators and machines', () => {
     const names = json.data.map(({ id }: { id: string }) => id);
     expect(names).to.have.members(['collection', 'delivery', 'endpoint', 'replay', 'settlement', 'breaker']);
     const collection = json.data.find(({ id }: { id: string }) => id === 'collection');
-    expect(collection).to.include({ object: 'machine', version: 1 });
+    expect(collection).to.include({ object: 'machine', version: 2 });
     const standing = collection.actors.find(({ state }: { state: string }) => state === 'succeeded.standing');
     expect(standing).to.include({ mode: 'test', is_more: false }).and.to.have.property('count').above(0);
     expect(collection.calls).to.include('pushPrompt');
@@ -40,7 +40,7 @@ describe('operators and machines', () => {
   it('one is shown with its definition, the versions in use and its drawings', async () => {
     await ended('255700000000');
     const { json } = await get('/machines/collection');
-    expect(json.versions).to.deep.equal([1]);
+    expect(json.versions).to.deep.equal([2]);
     expect(json.definition.states.created.states).to.have.property('underReview');
     const svg = await get('/machines/collection/diagram.svg');
     expect(svg.headers.get('content-type')).to.match(/^image\/svg\+xml/);

@@ -125,7 +125,9 @@ describe('named operators', () => {
     const tokens = new Map<string, string>();
     for (const role of ranks) tokens.set(role, (await letIn(role)).token);
     // Routes are only listed here, never called: whatever they need may be anything.
-    const nothing: object = new Proxy(() => nothing, { get: () => nothing });
+    const nothing: object = new Proxy(() => nothing, {
+      get: (_, key) => (key === Symbol.toPrimitive ? () => 'https://nothing.example' : nothing),
+    });
     const routes = operatorRoutes(nothing as Parameters<typeof operatorRoutes>[0]);
     expect(routes.length).to.be.above(50);
     for (const { method, path, auth, endpoint } of routes) {
@@ -141,7 +143,9 @@ describe('named operators', () => {
         if (isAllowed) expect(status, what).to.not.be.oneOf([401, 403, 500]);
         else expect(status, what).to.equal(403);
       }
-      for (const token of [merchant.key, 'nonsense']) expect((await ask(token)).status, path).to.equal(401);
+      // So many wrong tokens in a row are told to wait.
+      for (const token of [merchant.key, 'nonsense'])
+        expect((await ask(token)).status, path).to.be.oneOf([401, 429]);
       if (method === 'GET') continue;
       expect(auth, path).to.not.equal('viewer');
       const { body, query } = endpoint as { body?: { required?: string[] }; query?: { required?: string[] } };
@@ -151,7 +155,9 @@ describe('named operators', () => {
 
   it('open nothing on the merchants’ listener', async () => {
     const { token } = await letIn('admin');
-    const nothing: object = new Proxy(() => nothing, { get: () => nothing });
+    const nothing: object = new Proxy(() => nothing, {
+      get: (_, key) => (key === Symbol.toPrimitive ? () => 'https://nothing.example' : nothing),
+    });
     const routes = merchantRoutes(nothing as Parameters<typeof merchantRoutes>[0]);
     for (const { method, path, auth } of routes) {
       if (auth === 'none') continue;

@@ -13,7 +13,7 @@ describe('settlement', () => {
 
   before(async () => {
     // The sweeper hardly comes by itself here: each test says which way the settlement is to happen.
-    test = await startTestService({ SWEEP_INTERVAL: '10m' }, { clock });
+    test = await startTestService({}, { clock, sweepIntervalMs: 10 * limits.minuteMs });
   });
 
   // Noon in Dar es Salaam, so that nothing depends on when the tests run.

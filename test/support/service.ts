@@ -101,6 +101,8 @@ export interface StartOptions {
    * need seconds; where a test waits for what follows the end of the prompt, it says less.
    */
   pushWindowMs?: number;
+  /** For tests that want no round of the sweeper but their own: longer than the configuration allows. */
+  sweepIntervalMs?: number;
 }
 
 /** `env`: settings by their environment names, over the tests' defaults. Durations of the test rail are ÷ 50. */
@@ -132,7 +134,12 @@ export async function startTestService(
   });
   const log = createLog(config.logLevel);
   const service = await startService({
-    config: { ...config, mongodbUri: config.mongodbUri!, redisUrl: config.redisUrl! },
+    config: {
+      ...config,
+      mongodbUri: config.mongodbUri!,
+      redisUrl: config.redisUrl!,
+      sweepIntervalMs: options.sweepIntervalMs ?? config.sweepIntervalMs,
+    },
     log,
     clock: options.clock ?? new SystemClock(),
   });
