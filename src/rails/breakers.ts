@@ -43,7 +43,6 @@ const unwell: ReadonlySet<string> = new Set([
   'connect_failed',
   'no_session',
   'gate_refused',
-  'session_exhausted',
   'timeout',
   'connection_lost',
   'unreadable',

@@ -69,7 +69,10 @@ export type NotSent =
   | 'too_late'
   | 'connect_failed'
   | 'no_session'
+  /** The gate refuses what it took before, or a session that serves otherwise: a matter of our settings. */
   | 'gate_refused'
+  /** Our session has ended; there will be another. */
+  | 'session_refused'
   /** Too many calls: 429 without a code. */
   | 'gate_busy'
   /** The limits of our session are used up. */

@@ -98,6 +98,19 @@ describe('the line to M-Pesa', () => {
       expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0 });
     });
 
+    it('NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing', async () => {
+      await start({ tls: authority.issue(['127.0.0.1']) });
+      rail = open();
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+      try {
+        expect(await push()).to.include({ kind: 'notAttempted', why: 'no_session' });
+        expect(await rail.probe(never)).to.equal('down');
+        expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0 });
+      } finally {
+        delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      }
+    });
+
     it('sends nothing where the certificate is somebody else’s, or over', async () => {
       for (const tls of [
         authority.issue(['openapi.example']),
@@ -175,7 +188,8 @@ describe('the line to M-Pesa', () => {
       expect(simulator.sessionsMade()).to.equal(2);
     });
 
-    it('that ends before its set life is replaced once, and its successor waited for', async () => {
+    /** Ends the session that served until now, and the next one takes its time. */
+    const endSession = async () => {
       await start({ activationMs: 30 * secondMs, sessionLifeMs: 120 * secondMs });
       rail = open();
       void push();
@@ -183,12 +197,78 @@ describe('the line to M-Pesa', () => {
       clock.advance(30 * secondMs);
       await until(async () => [...simulator.network.payments].length === 1);
       clock.advance(100 * secondMs);
-      const pushing = push();
+    };
+    /** With the number of its claims. */
+    const counted = () => {
+      const payment = { ...request(), claims: 0 };
+      return Object.assign(payment, {
+        claim: async () => {
+          payment.claims += 1;
+          return true;
+        },
+      });
+    };
+
+    it('that ended holds no push that was claimed: it comes back, and waits for the next one unclaimed', async () => {
+      await endSession();
+      const payment = counted();
+      let outcome: PushOutcome | undefined;
+      const pushing = push(payment).then((told) => {
+        outcome = told;
+      });
+      expect(await until(async () => outcome, 20 * secondMs), 'while time stands still').to.include({
+        ...{ kind: 'notAttempted', why: 'session_refused' },
+      });
+      await pushing;
+      expect(outcome).to.not.have.property('fault');
+      expect(outcome).to.have.nested.property('evidence.httpStatus', 401);
+      payment.claims = 0;
+      const again = push(payment);
       await until(async () => simulator.sessionsMade() === 2);
+      const { query } = simulator.counts;
+      await until(async () => simulator.counts.query > query);
+      expect(payment.claims, 'claimed while it waits').to.equal(0);
       clock.advance(30 * secondMs);
-      expect((await pushing).kind).to.equal('accepted');
-      expect(simulator.sessionsMade()).to.equal(2);
+      expect((await again).kind).to.equal('accepted');
+      expect(payment.claims).to.equal(1);
+      expect(simulator.sessionsMade(), 'replaced once').to.equal(2);
       expect([...simulator.network.payments]).to.have.length(2);
+    });
+
+    it('that is refused for pushes although questions pass is an operator’s matter, the second time', async () => {
+      await start();
+      rail = open();
+      simulator.faults.add({ operation: 'push', does: 'refuses', when: 'before', times: 4 });
+      expect(await push()).to.deep.include({ kind: 'notAttempted', why: 'session_refused' });
+      expect(await push()).to.deep.include({ kind: 'notAttempted', why: 'gate_refused', fault: 'us' });
+      expect((await push()).kind).to.equal('accepted');
+      simulator.faults.add({ operation: 'push', does: 'refuses', when: 'before', times: 2 });
+      expect(await push(), 'one that served meanwhile').to.deep.include({ why: 'session_refused' });
+    });
+
+    it('whose limits are used up holds no push that was claimed either', async () => {
+      await start({ activationMs: 30 * secondMs });
+      rail = open();
+      void push();
+      await until(async () => simulator.counts.query >= 1);
+      clock.advance(30 * secondMs);
+      await until(async () => [...simulator.network.payments].length === 1);
+      clock.advance(31 * secondMs);
+      const used = { operation: 'push', does: 'answers', when: 'before', times: 1, code: 'INS-992' } as const;
+      simulator.faults.add(used);
+      let outcome: PushOutcome | undefined;
+      const payment = counted();
+      void push(payment).then((told) => {
+        outcome = told;
+      });
+      expect(await until(async () => outcome, 20 * secondMs)).to.include({
+        ...{ kind: 'notAttempted', why: 'session_exhausted', fault: 'us' },
+      });
+      const again = push(payment);
+      await until(async () => simulator.sessionsMade() === 2);
+      expect(payment.claims, 'no claim while it waits').to.equal(1);
+      clock.advance(30 * secondMs);
+      expect((await again).kind).to.equal('accepted');
     });
   });
 

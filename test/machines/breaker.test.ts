@@ -144,6 +144,16 @@ describe('what feeds a breaker', () => {
     ['push', { kind: 'unknown', why: 'ambiguous_code', evidence: { ...at, code: 'INS-9' } }, 'answered'],
     ['push', { kind: 'failed', evidence: { ...at, code: 'INS-6', httpStatus: 401 } }, 'answered'],
     ['push', { kind: 'notAttempted', why: 'gate_refused', evidence: { ...at, httpStatus: 401 } }, 'failed'],
+    [
+      'push',
+      { kind: 'notAttempted', why: 'session_refused', evidence: { ...at, httpStatus: 401 } },
+      'neither',
+    ],
+    [
+      'push',
+      { kind: 'notAttempted', why: 'session_exhausted', evidence: { ...at, code: 'INS-992' } },
+      'answered',
+    ],
     ['push', { kind: 'notAttempted', why: 'too_late' }, 'neither'],
     ['push', { kind: 'notAttempted', why: 'breaker_open' }, 'neither'],
     ['push', { kind: 'notAttempted', why: 'phone_busy' }, 'neither'],

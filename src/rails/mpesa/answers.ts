@@ -1,4 +1,4 @@
-import type { PushOutcome, ReverseOutcome, StatusAnswer } from '../rails.ts';
+import type { Evidence, PushOutcome, ReverseOutcome, StatusAnswer } from '../rails.ts';
 import { type Market, pushMeaning, reasonOf, statusMeaning } from './codes.ts';
 import type { WireAnswer } from './wire.ts';
 
@@ -131,6 +131,13 @@ export function codeOf(answer: WireAnswer): string | undefined {
   return answer.kind === 'notSent' ? answer.code : undefined;
 }
 
+/** The code as a label: what is none of the documented form could be anything. */
+export function labelOf(answer: WireAnswer): string {
+  const code = codeOf(answer);
+  if (!code) return 'none';
+  return /^INS-\d{1,5}$/.test(code) ? code : 'other';
+}
+
 /** The platform itself answered a question, and not by saying that it is not well. */
 export function isWell(market: Market, answer: WireAnswer): boolean {
   const code = answer.kind === 'answered' ? codeOf(answer) : undefined;
@@ -148,7 +155,29 @@ export function isGateRefusal(answer: WireAnswer): boolean {
   return answer.kind === 'answered' && !codeOf(answer) && gateStatuses.includes(answer.httpStatus);
 }
 
-/** Turned away because of too many calls: another session would not help. */
-export function isRateRefusal(answer: WireAnswer): boolean {
-  return isGateRefusal(answer) && answer.kind === 'answered' && answer.httpStatus === 429;
+/** Turned away for its session. Because of too many calls (429) is another matter: no other session would help. */
+export function isTurnedAway(answer: WireAnswer): boolean {
+  return isGateRefusal(answer) && answer.httpStatus !== 429;
+}
+
+/** Nothing could be sent, for want of a session. `refused`: what the rail said when it last gave none. */
+export function withoutSession(refused: WireAnswer | undefined): WireAnswer {
+  if (!refused) return { kind: 'notSent', why: 'no_session', text: 'no session became live in time' };
+  const text = `no session could be had: ${refused.text}`;
+  if (refused.kind !== 'answered') return { kind: 'notSent', why: 'no_session', text };
+  const { httpStatus, fields } = refused;
+  const code = fields.output_ResponseCode ?? `HTTP ${httpStatus}`;
+  return { kind: 'notSent', why: 'no_session', text, code, httpStatus };
+}
+
+/** What is kept of an answer. */
+export function evidenceOf(answer: WireAnswer, atMs: number): Evidence {
+  const code = codeOf(answer);
+  const { httpStatus, text } = answer;
+  return {
+    ...(code ? { code } : {}),
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+    text: text.slice(0, 2_048),
+    atMs,
+  };
 }

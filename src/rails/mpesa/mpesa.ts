@@ -22,12 +22,14 @@ import {
   answeredReversal,
   answeredReversalQuery,
   answeredStatus,
-  codeOf,
+  evidenceOf,
   isExhausted,
   isGateRefusal,
-  isRateRefusal,
+  isTurnedAway,
   isWell,
+  labelOf,
   reasonedStatus,
+  withoutSession,
 } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
@@ -42,13 +44,13 @@ import {
   usualSessionTerms,
 } from './session.ts';
 import { type MpesaTimes, mpesaTerms, usualTimes } from './terms.ts';
-import { checkedAddress, Wire, type WireAnswer } from './wire.ts';
+import { checkedAddress, isSandbox, Wire, type WireAnswer, type WireRequest } from './wire.ts';
 
 export { OwnSessions, railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
 
-/** Twice with one session, and twice with the next. */
-const refusalsMax = 4;
+/** That a question is tried with, twice each. */
+const sessionsMax = 2;
 
 /** Hears what the network said, for metrics. Must not throw. */
 export interface MpesaWatch {
@@ -97,6 +99,8 @@ export class MpesaRail implements Rail {
   readonly #pushes: Wire;
   readonly #questions: Wire;
   readonly #watch: MpesaWatch | undefined;
+  /** The session that the gate last refused a push with. */
+  #refusedPush: string | undefined;
   /** What the rail said when it last gave no session; undefined once it gave one. */
   #sessionRefused: WireAnswer | undefined;
 
@@ -147,8 +151,7 @@ export class MpesaRail implements Rail {
       return isTooLate() ? 'too_late' : undefined; // a claim can take its time
     };
     const { isSynchronous } = this.#config;
-    const answer = await this.#call(
-      this.#pushes,
+    const answer = await this.#push(
       {
         method: 'POST',
         path: 'c2bPayment/singleStage/',
@@ -186,7 +189,6 @@ export class MpesaRail implements Rail {
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
     const answer = await this.#call(
-      this.#questions,
       {
         method: 'PUT',
         path: 'reversal/',
@@ -227,8 +229,7 @@ export class MpesaRail implements Rail {
 
   /** Asks about a payment that does not exist, which moves nothing: the platform is up when it says so. */
   async probe(signal: AbortSignal): Promise<'up' | 'down'> {
-    const giveUpAtMs = this.#clock.now() + this.#times.trialMs;
-    const answer = await this.#call(this.#questions, this.#trial(giveUpAtMs), signal);
+    const answer = await this.#call(this.#trial(this.#clock.now() + this.#times.trialMs), signal);
     return isWell(this.#market, answer) ? 'up' : 'down';
   }
 
@@ -244,36 +245,58 @@ export class MpesaRail implements Rail {
   }
 
   /**
-   * One call, with the session's troubles settled. The gate's refusal (401 or 403 without a code) never reached the
-   * platform, so the same call goes again: once with the same session, for a gate errs, then with whatever serves.
-   * One that has used up its limits is refused before anybody is prompted. 401 with INS-6 is an answer.
+   * A question or a reversal, with the session's troubles settled. What the gate refused (401 or 403 without a code)
+   * never reached the platform, so it goes again: once with the same session, for a gate errs, then with whatever
+   * serves. 401 with INS-6 is an answer.
    */
-  async #call(wire: Wire, ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
-    for (let refusals = 1; ; refusals += 1) {
+  async #call(ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
+    for (let sessions = 1; ; sessions += 1) {
       const session = await this.#sessions.serving(ask.giveUpAtMs, signal);
       if (!session) return this.#noSession(signal);
-      const answer = await wire.send(this.#request(ask, session, signal));
-      this.#tell(operationOf(ask), answer);
-      const isLast = refusals === refusalsMax;
+      const answer = await this.#twice(this.#questions, this.#request(ask, session, signal), ask);
       if (isExhausted(this.#market, answer)) this.#sessions.exhaust(session);
-      else if (!isGateRefusal(answer)) return answer;
-      else if (isRateRefusal(answer)) return answer;
-      else if (isLast) this.#sessions.renewSoon(session);
-      else if (refusals % 2 === 0) this.#sessions.doubt(session);
-      if (isLast) return answer;
+      else if (!isTurnedAway(answer)) return answer;
+      else if (sessions === sessionsMax) this.#sessions.renewSoon(session);
+      else this.#sessions.doubt(session);
+      if (sessions === sessionsMax) return answer;
     }
+  }
+
+  /** The refusal of a session may be a slip of the gate: the same again, at once and without any wait. */
+  async #twice(wire: Wire, request: WireRequest, ask: Ask): Promise<WireAnswer> {
+    for (let isFirst = true; ; isFirst = false) {
+      const answer = await wire.send(request);
+      this.#tell(operationOf(ask), answer);
+      if (!isFirst || !isTurnedAway(answer)) return answer;
+    }
+  }
+
+  /**
+   * A push is claimed by its first byte, and what is claimed never waits: nobody would make it if this process died.
+   * So one whose session has ended is told as not made, and is pushed anew, unclaimed, once the chart has backed off.
+   * That is daily business; a session that the gate took again since and refuses again is not.
+   */
+  async #push(ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
+    const session = await this.#sessions.serving(ask.giveUpAtMs, signal);
+    if (!session) return this.#noSession(signal);
+    const wasRefused = this.#refusedPush === session.id;
+    const answer = await this.#twice(this.#pushes, this.#request(ask, session, signal), ask);
+    if (isExhausted(this.#market, answer)) this.#sessions.exhaust(session);
+    if (!isTurnedAway(answer)) {
+      if (wasRefused && answer.kind === 'answered') this.#refusedPush = undefined;
+      return answer;
+    }
+    this.#refusedPush = session.id;
+    this.#sessions.doubt(session);
+    if (!wasRefused) return { ...answer, kind: 'notSent', why: 'session_refused' };
+    this.#sessions.renewSoon(session);
+    return answer;
   }
 
   /** Nothing could be sent; what the rail said when it gave no session goes with it. */
   #noSession(signal: AbortSignal): WireAnswer {
     if (signal.aborted) return { kind: 'notSent', why: 'stopping', text: 'this process is stopping' };
-    const refused = this.#sessionRefused;
-    if (!refused) return { kind: 'notSent', why: 'no_session', text: 'no session became live in time' };
-    const text = `no session could be had: ${refused.text}`;
-    if (refused.kind !== 'answered') return { kind: 'notSent', why: 'no_session', text };
-    const { httpStatus, fields } = refused;
-    const code = fields.output_ResponseCode ?? `HTTP ${httpStatus}`;
-    return { kind: 'notSent', why: 'no_session', text, code, httpStatus };
+    return withoutSession(this.#sessionRefused);
   }
 
   #query(reference: string, signal: AbortSignal): Promise<WireAnswer> {
@@ -282,7 +305,7 @@ export class MpesaRail implements Rail {
       timeoutMs: this.#times.queryMs,
       giveUpAtMs: this.#clock.now() + this.#times.queryMs,
     };
-    return this.#call(this.#questions, ask, signal);
+    return this.#call(ask, signal);
   }
 
   #request({ method, path, fields, timeoutMs, beforeFirstByte }: Ask, session: Session, signal: AbortSignal) {
@@ -323,7 +346,7 @@ export class MpesaRail implements Rail {
     const ask = this.#trial(this.#clock.now());
     const signal = AbortSignal.timeout(2 * this.#times.trialMs);
     const answer = await this.#questions.send(this.#request(ask, session, signal));
-    if (isGateRefusal(answer)) return isRateRefusal(answer) ? 'unknown' : 'refused';
+    if (isGateRefusal(answer)) return isTurnedAway(answer) ? 'refused' : 'unknown';
     return answer.kind === 'answered' && answer.fields.output_ResponseCode ? 'taken' : 'unknown';
   }
 
@@ -361,18 +384,11 @@ export class MpesaRail implements Rail {
   #tell(operation: string, answer: WireAnswer): void {
     if (answer.kind !== 'answered') return;
     if (isGateRefusal(answer)) this.#watch?.refusedByGate(operation, answer.httpStatus);
-    else this.#watch?.answered(operation, wordOf(codeOf(answer)));
+    else this.#watch?.answered(operation, labelOf(answer));
   }
 
   #evidence(answer: WireAnswer): Evidence {
-    const code = codeOf(answer);
-    const { httpStatus } = answer;
-    return {
-      ...(code ? { code } : {}),
-      ...(httpStatus === undefined ? {} : { httpStatus }),
-      text: answer.text.slice(0, 2_048),
-      atMs: this.#clock.now(),
-    };
+    return evidenceOf(answer, this.#clock.now());
   }
 }
 
@@ -380,15 +396,4 @@ const operations = { GET: 'query', POST: 'push', PUT: 'reversal' } as const;
 
 function operationOf({ method }: Ask): string {
   return operations[method];
-}
-
-/** A code as a label: what is no code of the documented form could be anything. */
-function wordOf(code: string | undefined): string {
-  if (!code) return 'none';
-  return /^INS-\d{1,5}$/.test(code) ? code : 'other';
-}
-
-/** Vodacom's two environments differ in the path: `…/sandbox` and `…/openapi`. */
-export function isSandbox(baseUrl: string): boolean {
-  return /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
 }

@@ -222,3 +222,8 @@ export function checkedAddress(baseUrl: string): string {
     throw new Error('MPESA_BASE_URL must begin with https://; http:// is for a simulator on this machine.');
   return host;
 }
+
+/** Vodacom's two environments differ in the path: `…/sandbox` and `…/openapi`. */
+export function isSandbox(baseUrl: string): boolean {
+  return /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
+}
