@@ -5,6 +5,7 @@ import {
   type Committer,
   countInState,
   type Handover,
+  type Lanes,
   queueNames,
   statesIn,
 } from '../actors/actors.ts';
@@ -34,6 +35,7 @@ interface GaugesOptions {
   auditWatch: AuditWatch;
   committer: Pick<Committer, 'counts'>;
   handover: Pick<Handover, 'failures'>;
+  lanes: Pick<Lanes, 'counts'>;
   /** What a person should look at: the overview's tiles. */
   needs(mode: Mode): Promise<{ kind: string; count: number; machine: string | null }[]>;
 }
@@ -85,17 +87,21 @@ export class Gauges {
   #all() {
     const { metrics: of } = this.#options;
     const stored = [of.collectionsInState, of.collectionsOverdue, of.webhookEndpoints, of.webhookDeliveries];
-    const others = [of.queueJobs, of.timersMissing, of.needsPerson, of.settlementLastSuccess];
+    const others = [of.laneErrands, of.queueJobs, of.timersMissing, of.needsPerson, of.settlementLastSuccess];
     const counts = [of.corridorConflicts, of.corridorRetries, of.handoverFailures];
     return [...stored, ...others, of.ledgerImbalance, of.ledgerAudited, ...counts];
   }
 
   /** Counted where it happens, by plain numbers; shown from here. */
   #corridor(): void {
-    const { metrics, committer, handover } = this.#options;
+    const { metrics, committer, handover, lanes } = this.#options;
     metrics.corridorConflicts.inc(committer.counts.refusals);
     metrics.corridorRetries.inc(committer.counts.retries);
     metrics.handoverFailures.inc(handover.failures);
+    for (const { queue, running, waiting } of lanes.counts()) {
+      metrics.laneErrands.set({ queue, state: 'running' }, running);
+      metrics.laneErrands.set({ queue, state: 'waiting' }, waiting);
+    }
   }
 
   async #needs(): Promise<() => void> {

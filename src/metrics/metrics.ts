@@ -84,6 +84,10 @@ export class Metrics {
     ['state'],
   );
 
+  readonly laneErrands = this.#gauge('lane_errands', 'Work that this process has in hand, in memory.', [
+    'queue',
+    'state',
+  ]);
   readonly queueJobs = this.#gauge('queue_jobs', 'Jobs in Redis.', ['queue', 'state']);
   readonly timerLatenessSeconds = this.#histogram(
     'timer_lateness_seconds',

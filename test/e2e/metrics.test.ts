@@ -123,6 +123,8 @@ describe('metrics', () => {
     expect(samples.get('corridor_conflicts_total')).to.be.at.least(0);
     expect(samples.get('queue_jobs{queue="wake",state="active"}')).to.be.at.least(0);
     expect(samples.get('queue_jobs{queue="postWebhook.retry",state="waiting"}')).to.be.at.least(0);
+    expect(samples.get('lane_errands{queue="pushPrompt",state="running"}')).to.be.at.least(0);
+    expect(samples.get('lane_errands{queue="wake",state="waiting"}')).to.equal(0);
     expect(samples.get('process_resident_memory_bytes')).to.be.above(1e6);
   });
 
