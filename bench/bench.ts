@@ -78,7 +78,7 @@ const stage = await Stage.open();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     tell(`${signal}: ending`);
-    stage.close().finally(() => process.exit(1));
+    void stage.close().finally(() => process.exit(1));
   });
 // A part that fails is told, and takes nobody else with it.
 try {

@@ -216,6 +216,9 @@ export class Network {
       case 'withdrawal':
         this.#pay(line.provider, -line.amountTzs);
         break;
+      case 'session':
+      case 'sessionEnd':
+        break; // of no payment
     }
   }
 

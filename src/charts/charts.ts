@@ -57,10 +57,7 @@ function layOutAside(box: Box, width: number | undefined): Promise<Placed> {
 
 function inThread(order: Order): Promise<Placed> {
   return new Promise((resolve, reject) => {
-    // On Node 20 a thread does not take TypeScript by the process's own flags.
-    const [api, file] = [import.meta.resolve('tsx/esm/api'), new URL('./thread.ts', import.meta.url).href];
-    const code = `import('${api}').then(({ register }) => { register(); return import('${file}'); });`;
-    const thread = new Worker(code, { eval: true, workerData: order, execArgv: [] });
+    const thread = new Worker(new URL('./thread.mjs', import.meta.url), { workerData: order, execArgv: [] });
     thread.unref();
     thread.once('message', resolve);
     thread.once('error', reject);

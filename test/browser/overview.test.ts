@@ -11,6 +11,7 @@ import {
   type Receiver,
   startReceiver,
   startTestService,
+  type TestMerchant,
   type TestService,
   until,
 } from '../support/service.ts';
@@ -256,11 +257,14 @@ describe('the overview in a browser', function () {
     before(async () => {
       test = await startTestService({ ROLE: 'api' }, { clock });
       windows = new ConsoleWindows(browser!, test);
+      // All before the clock moves: once pushes are late, and nobody makes any here, no more payments are taken.
+      for (let n = 0; n < 3; n += 1) made.push(await create());
     });
     afterEach(async () => expect(await windows.close()).to.deep.equal([]));
     after(() => test?.stop());
 
-    const created = async () => {
+    const made: { merchant: TestMerchant; id: string }[] = [];
+    const create = async () => {
       const merchant = await test.merchant();
       const { json } = await merchant.create();
       return { merchant, id: json.id as string };
@@ -271,19 +275,19 @@ describe('the overview in a browser', function () {
     });
 
     it('leads to payments that should have ended', async () => {
-      const { id } = await created();
+      const { id } = made.pop()!;
       clock.advance(hourMs);
       await follow(windows, { kind: 'past_deadline', shows: link(id) });
     });
 
     it('leads to actors whose wake-up nobody heard', async () => {
-      const { id } = await created();
+      const { id } = made.pop()!;
       clock.advance(hourMs);
       await follow(windows, { kind: 'wakeups_late', machine: 'collection', shows: link(id) });
     });
 
     it('leads to settlements whose midnight has passed', async () => {
-      const { merchant, id } = await created();
+      const { merchant, id } = made.pop()!;
       const { actors } = test.service.wired;
       const ref = { machine: 'collection', id };
       const callId = (await actors.read(ref))!.calls[0]!.id;

@@ -77,12 +77,13 @@ async function show(address, { isForced = false } = {}) {
   tick();
 }
 
-/** Counters run by themselves and are no difference; nor is what this script added. */
+/** Counters run by themselves and are no difference; nor is a form's key, new for each reader, nor what this script added. */
 function sameText(one, other) {
   const plain = (element) => {
     const copy = element.cloneNode(true);
     copy.classList.remove('fresh');
     for (const time of copy.querySelectorAll('[data-due], [data-since]')) time.textContent = '';
+    for (const once of copy.querySelectorAll('input[name=once]')) once.removeAttribute('value');
     for (const details of copy.querySelectorAll('details')) details.removeAttribute('open');
     for (const ready of copy.querySelectorAll('[data-ready]')) ready.removeAttribute('data-ready');
     for (const button of copy.querySelectorAll('button')) button.removeAttribute('hidden');
