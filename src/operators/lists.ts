@@ -321,7 +321,10 @@ function statusesOf({ machine }: MachineDefinition, { states, failureCode }: Lis
   return [...new Set((states ?? leavesOf(machine.root)).map(outermost))];
 }
 
-/** Of the states of the chart, and of those of earlier versions that actors still are in, what is asked for. */
+/**
+ * Of the states of the chart, and of those of earlier versions that actors still are in, what is asked for. What has
+ * inner states now may have had none, and an actor may still rest in it.
+ */
 async function statesOf(
   db: Db,
   definition: MachineDefinition,
@@ -329,9 +332,9 @@ async function statesOf(
 ): Promise<string[]> {
   const used = await Promise.all((mode ? [mode] : modesOf).map((each) => statesIn(db, definition, each)));
   const all = [...new Set([...leavesOf(definition.machine.root), ...used.flat()])];
-  return states
-    ? all.filter((one) => states.some((each) => one === each || one.startsWith(`${each}.`)))
-    : all;
+  if (!states) return all;
+  const within = all.filter((one) => states.some((each) => one.startsWith(`${each}.`)));
+  return [...new Set([...states, ...within])];
 }
 
 const modesOf: readonly Mode[] = ['live', 'test'];
