@@ -160,7 +160,16 @@ async function refuseKnownReceipt(db: Db, { mode, collectionId, providerReferenc
 
 /** Made after the commit, in the order of the chart. */
 export function collectionCallEffects(needs: CollectionNeeds): Calls {
-  const railOf = (view: CallView): Rail | undefined => needs.rails[view.doc.mode];
+  /** Makes a call over the rail of its mode. A process that has none leaves it to others; a push may be too late for that. */
+  const onRail =
+    (
+      work: (rail: Rail, view: CallView) => ReturnType<CallEffect['run']>,
+      without: (view: CallView) => CallAnswer | CallPostponed = () => forAnother,
+    ): CallEffect['run'] =>
+    async (view) => {
+      const rail = needs.rails[view.doc.mode];
+      return rail ? work(rail, view) : without(view);
+    };
   return {
     pushPrompt: {
       // A synchronous push waits for a customer: 20 pushes a second × 60 s to a PIN, and some room.
@@ -170,39 +179,27 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       atMostOnce: {
         lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
       },
-      run: async (view) => {
-        const rail = railOf(view);
-        return rail ? push(rail, view) : pushWithoutRail(view);
-      },
+      run: onRail(push, pushWithoutRail),
     },
     askRail: {
       concurrency: 100,
       patienceMs: 30_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: async (view) => {
-        const rail = railOf(view);
-        return rail ? ask(rail, view, () => claimedCodes(needs.db, view.doc._id)) : forAnother;
-      },
+      run: onRail((rail, view) => ask(rail, view, () => claimedCodes(needs.db, view.doc._id))),
     },
     reversePayment: {
       concurrency: 10,
       patienceMs: 150_000,
       factual: true,
-      run: async (view) => {
-        const rail = railOf(view);
-        return rail ? reverse(rail, view) : forAnother;
-      },
+      run: onRail(reverse),
     },
     askReturn: {
       concurrency: 10,
       patienceMs: 60_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: async (view) => {
-        const rail = railOf(view);
-        return rail ? askReturn(rail, view) : forAnother;
-      },
+      run: onRail(askReturn),
     },
   };
 }

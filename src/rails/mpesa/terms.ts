@@ -1,9 +1,7 @@
 import type { RailTerms } from '../../../machines/collection.ts';
 import { limits } from '../../limits.ts';
 
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
+const { secondMs, minuteMs, hourMs } = limits;
 
 /** M-Pesa's times. */
 export const mpesaTerms: RailTerms = {
