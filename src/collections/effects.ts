@@ -217,12 +217,14 @@ interface Answered {
 
 /** What is kept of a rail's answer: the evidence, and an alert where we or the rail have to act on it. */
 function kept(
-  { doc, call, at }: CallView,
+  { doc, call, at, claimedAt }: CallView,
   operation: 'push' | 'query' | 'reversal',
   answer: Answered,
 ): Write[] {
   const { _id: collectionId, merchantId, mode } = doc;
-  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs: at }, answer);
+  // A push waits for a session and for its phone before it is claimed: it was asked when the first byte left.
+  const askedAtMs = claimedAt ?? at;
+  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs }, answer);
   if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
   const { code, httpStatus, text } = answer.evidence ?? {};
   const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };

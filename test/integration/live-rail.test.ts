@@ -89,6 +89,9 @@ describe('live mode', function () {
     const payments = [...live.simulator.network.payments].filter(({ msisdn }) => msisdn === '255755000001');
     const [a, b] = payments.sort((one, other) => one.pushedAtMs - other.pushedAtMs);
     expect(b!.pushedAtMs, 'pushed after the first was paid').to.be.at.least(a!.debitedAtMs!);
+    const { json } = await live.service.call('GET', `/admin/collections/${second}/evidence`);
+    const push = json.answers.find(({ operation }: { operation: string }) => operation === 'push');
+    expect(push.asked_at >= (await live.final(first)).completed_at, 'asked when it was sent').to.equal(true);
   });
 
   it('ends a payment whose phone stayed busy as payer_busy, and prompts nobody for it', async () => {
