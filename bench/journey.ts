@@ -1,5 +1,5 @@
 import { auditAll } from '../src/ledger/ledger.ts';
-import { createPlan, manyMerchants, type Shop } from './creates.ts';
+import { createPlan, manyMerchants, type Shop } from './createPlan.ts';
 import { eachOf, meter, msOfEach } from './meter.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
 import { pause, print, record, tell } from './report.ts';

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { createPlan, manyMerchants, rounds, type Shop } from './creates.ts';
+import { createPlan, manyMerchants, rounds, type Shop } from './createPlan.ts';
 import { eachOf, meter } from './meter.ts';
 import { median, pause, print, record, tell } from './report.ts';
 import { startRestate } from './restate.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { createPlan } from './creates.ts';
+import { createPlan } from './createPlan.ts';
 import type { LoadPlan } from './load.ts';
 import type { Stage } from './stage.ts';
 

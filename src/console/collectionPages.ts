@@ -1,8 +1,7 @@
 import { type Html, html } from './html.ts';
-import { choices, pager, table } from './layout.ts';
+import { choices, narrowed, pager, table } from './layout.ts';
 import { pageOf } from './overviewPage.ts';
 import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
-import { narrowed } from './webhookPages.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, label, left, money, pill, shortId } from './words.ts';
 

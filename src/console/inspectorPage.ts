@@ -1,10 +1,9 @@
 import { chartSvg } from '../charts/charts.ts';
 import { inspectorScript, inspectorStyle } from './assets.ts';
 import { html, trusted } from './html.ts';
-import { choices } from './layout.ts';
+import { choices, narrowed } from './layout.ts';
 import { address, type List, type Show } from './page.ts';
 import type { Actor } from './shapes.ts';
-import { narrowed } from './webhookPages.ts';
 
 /**
  * The inspector: charts and sequence of the steps as they happen. The page draws what `WS /admin/inspect` tells, the

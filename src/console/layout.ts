@@ -1,6 +1,7 @@
 import { icon, script, style } from './assets.ts';
 import { type Html, html, type Part } from './html.ts';
 import type { List, Mode, NavKey, Page, Visit } from './page.ts';
+import { label, shortId, span } from './words.ts';
 
 /** What is around every page: head, bar, navigation, and the frame that says whose money this is. */
 interface Frame {
@@ -144,4 +145,20 @@ export function choices(visit: Visit, name: string, all: readonly (readonly [str
     return html`<a href="${path}" ${isNow ? html`aria-current="true"` : ''}>${text}</a>`;
   });
   return html`<nav class="choices" aria-label="${name}">${links}</nav>`;
+}
+
+/** What a list is narrowed to by a link from elsewhere, with the way back to all. */
+export function narrowed(visit: Visit, names: readonly string[]): Html {
+  const here = new URL(visit.here, 'http://console');
+  const set = names.flatMap((name) => {
+    const value = here.searchParams.get(name);
+    if (!value) return [];
+    const rest = new URLSearchParams(here.searchParams);
+    rest.delete(name);
+    rest.delete('starting_after');
+    return [
+      html`<a href="${here.pathname}${rest.size ? `?${rest}` : ''}" aria-current="true">${label(name)} ${/_than$/.test(name) ? span(Number(value) * 1000) : shortId(value)} ✕</a>`,
+    ];
+  });
+  return set.length > 0 ? html`<nav class="choices" aria-label="Narrowed to">${set}</nav>` : html``;
 }

@@ -1,8 +1,7 @@
 import { chartSvg } from '../charts/charts.ts';
 import { type Html, html, trusted } from './html.ts';
-import { card, choices, facts, pager, table } from './layout.ts';
+import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
-import { narrowed } from './webhookPages.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, figures, left, pill, shortId, spaced, stateWords, toneOf } from './words.ts';
 

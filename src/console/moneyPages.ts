@@ -1,10 +1,9 @@
 import { entriesTable, shown } from './actorTabs.ts';
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
-import { card, choices, facts, pager, table } from './layout.ts';
+import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { address, type List, listOf, type Show, type Visit } from './page.ts';
 import type { Entry, FeePlan } from './shapes.ts';
-import { narrowed } from './webhookPages.ts';
 import { merchantLinks } from './whose.ts';
 import { accountWords, ago, feeWords, figures, kindWords, label, moment, money, pill } from './words.ts';
 

@@ -1,9 +1,8 @@
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
-import { card, pager, table } from './layout.ts';
+import { card, narrowed, pager, table } from './layout.ts';
 import { address, type List, type Show, type Visit } from './page.ts';
 import type { Actor } from './shapes.ts';
-import { narrowed } from './webhookPages.ts';
 import { moment, shortId } from './words.ts';
 
 /** Who may do what here. */

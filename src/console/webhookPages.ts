@@ -1,10 +1,10 @@
 import { deliveriesTable } from './actorTabs.ts';
 import { type Html, html } from './html.ts';
-import { choices, pager, table } from './layout.ts';
+import { choices, narrowed, pager, table } from './layout.ts';
 import { address, listOf, type Show, type Visit } from './page.ts';
 import type { Delivery, WebhookEndpoint } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, label, pill, shortId, span } from './words.ts';
+import { ago, pill } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {
@@ -76,20 +76,4 @@ function webhooksTop(visit: Visit, title: string): Html {
     ([text, path]) =>
       html`<a href="${address(visit, path)}" ${text === title ? html`aria-current="true"` : ''}>${text}</a>`,
   )}</nav></div>`;
-}
-
-/** What a list is narrowed to by a link from elsewhere, with the way back to all. */
-export function narrowed(visit: Visit, names: readonly string[]): Html {
-  const here = new URL(visit.here, 'http://console');
-  const set = names.flatMap((name) => {
-    const value = here.searchParams.get(name);
-    if (!value) return [];
-    const rest = new URLSearchParams(here.searchParams);
-    rest.delete(name);
-    rest.delete('starting_after');
-    return [
-      html`<a href="${here.pathname}${rest.size ? `?${rest}` : ''}" aria-current="true">${label(name)} ${/_than$/.test(name) ? span(Number(value) * 1000) : shortId(value)} ✕</a>`,
-    ];
-  });
-  return set.length > 0 ? html`<nav class="choices" aria-label="Narrowed to">${set}</nav>` : html``;
 }

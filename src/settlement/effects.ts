@@ -2,7 +2,7 @@ import type { settlementCalls, settlementWrites } from '../../machines/settlemen
 import type { CallEffect, WriteEffect } from '../actors/actors.ts';
 import { bucketSettled, post } from '../ledger/ledger.ts';
 import { dateDueAtMs } from './calendar.ts';
-import type { SettlementDoc } from './settlement.ts';
+import type { SettlementDoc } from './documents.ts';
 
 interface SettlementNeeds {
   /** Sends `settlement.due` for each bucket of one merchant, mode and date. */

@@ -3,7 +3,7 @@ import { derivedId, idTimeOf } from '../ids.ts';
 import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import { eatDate } from './calendar.ts';
-import { type SettlementDoc, settlementId, settlementsSpec } from './settlement.ts';
+import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
 /**
  * Settlements as merchants and operators read them. What still waits is read from the buckets in the same

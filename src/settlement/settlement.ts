@@ -1,24 +1,16 @@
 import type { Db } from 'mongodb';
-import type { SettlementContext } from '../../machines/settlement.ts';
-import {
-  type ActorDoc,
-  type Actors,
-  actorIndexes,
-  type Cause,
-  NewerDocument,
-  Poison,
-  StepRaced,
-} from '../actors/actors.ts';
+import { type Actors, type Cause, NewerDocument, Poison, StepRaced } from '../actors/actors.ts';
 import { eachOf } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { type Bucket, dropEmptyBucket, openBuckets } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
-import type { CollectionSpec } from '../mongo.ts';
 import type { Queues } from '../queue.ts';
 import { dateDueAtMs } from './calendar.ts';
+import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
 export { dateDueAtMs, settlementDate } from './calendar.ts';
+export { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 export { settlementCallEffects, settlementWriteEffects } from './effects.ts';
 export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';
 
@@ -26,21 +18,6 @@ export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose
  * Midnight in Dar es Salaam. The timer of each settlement, the scheduled job, the minute's sweep, the boot and
  * the operator's button all run the one function `settleDue`: a scheduler alone is not safe.
  */
-export const settlementsSpec: CollectionSpec = {
-  name: 'settlements',
-  indexes: [
-    ...actorIndexes,
-    { key: { 'data.date': -1, _id: -1 } },
-    { key: { mode: 1, state: 1, 'data.date': -1, _id: -1 } },
-    { key: { merchantId: 1, mode: 1, 'data.date': -1, _id: -1 } },
-  ],
-};
-
-export interface SettlementDoc extends ActorDoc {
-  data: { date: string; currency: string };
-  snapshot: { value: unknown; context: SettlementContext & Record<string, unknown> };
-}
-
 export const midnightQueue = 'settlement';
 /** A payment that commits in the very moment changes the bucket: read again, this often. */
 const maxRaces = 50;
@@ -191,13 +168,4 @@ export class Settlements {
     }
     return undefined;
   }
-}
-
-/** One settlement per merchant, mode and date. */
-export function settlementId({
-  mode,
-  merchantId,
-  date,
-}: Pick<Bucket, 'mode' | 'merchantId' | 'date'>): string {
-  return `stl.${mode}.${merchantId}.${date}`;
 }
