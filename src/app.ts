@@ -360,7 +360,7 @@ export function describe(routes: readonly Route[], serverUrl?: string) {
 function showOpenApi(document: () => object) {
   let text: string | undefined;
   return forAnyone({
-    operation: {
+    doc: {
       id: 'getOpenApi',
       summary: 'This document',
       description: 'The interface as an OpenAPI 3.1 document.',

@@ -4,7 +4,7 @@ import {
   ErrorBody,
   type ErrorCode,
   errorTable,
-  type Operation,
+  type OperationDoc,
   type Route,
 } from './http/http.ts';
 
@@ -42,7 +42,7 @@ export function openApi(routes: readonly Route[], about: About): OpenApiDocument
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = operation(route, components);
+    paths[path][route.method.toLowerCase()] = operationOf(route, components);
   }
   const webhooks: OpenApiDocument['webhooks'] = {};
   for (const webhook of about.webhooks ?? []) {
@@ -99,9 +99,9 @@ class Components {
   }
 }
 
-function operation(route: Route, components: Components): Json {
-  const { endpoint, auth } = route;
-  const { id, summary, description, tag, answers } = endpoint.operation;
+function operationOf(route: Route, components: Components): Json {
+  const { operation, auth } = route;
+  const { id, summary, description, tag, answers } = operation.doc;
   const responses: Record<string, Json> = {};
   for (const [status, answer] of Object.entries(answers)) {
     const { schema, examples, contentType, links } = answer;
@@ -123,7 +123,7 @@ function operation(route: Route, components: Components): Json {
     tags: [tag],
     security: auth === 'none' ? [] : [{ [auth === 'merchant' ? 'apiKey' : 'operatorToken']: [] }],
     parameters: parameters(route, components),
-    ...(endpoint.body ? { requestBody: requestBody(endpoint.operation, endpoint.body, components) } : {}),
+    ...(operation.body ? { requestBody: requestBody(operation.doc, operation.body, components) } : {}),
     responses,
   };
 }
@@ -138,7 +138,7 @@ function eitherOf(own: AnswerDoc, error: Json, components: Components): Json {
 
 function content(
   schema: Json,
-  examples?: Operation['requestExamples'],
+  examples?: OperationDoc['requestExamples'],
   contentType = 'application/json',
 ): Json {
   return { content: { [contentType]: { schema, ...(examples ? { examples: named(examples) } : {}) } } };
@@ -148,12 +148,12 @@ function named(examples: Readonly<Record<string, unknown>>): Json {
   return Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]));
 }
 
-function requestBody(operation: Operation, body: TObject, components: Components): Json {
-  const schema = components.place(operation.requestSchema ?? body);
-  return { required: true, ...content(schema, operation.requestExamples) };
+function requestBody(doc: OperationDoc, body: TObject, components: Components): Json {
+  const schema = components.place(doc.requestSchema ?? body);
+  return { required: true, ...content(schema, doc.requestExamples) };
 }
 
-function parameters({ endpoint }: Route, components: Components): Json[] {
+function parameters({ operation }: Route, components: Components): Json[] {
   const listed: Json[] = [];
   const add = (place: 'path' | 'query', schema: TObject | undefined) => {
     for (const [name, field] of Object.entries(schema?.properties ?? {})) {
@@ -162,16 +162,16 @@ function parameters({ endpoint }: Route, components: Components): Json[] {
       listed.push({ name, in: place, required, ...(description ? { description } : {}), schema: rest });
     }
   };
-  add('path', endpoint.params);
-  add('query', endpoint.query);
-  if (endpoint.idempotent) listed.push({ $ref: '#/components/parameters/IdempotencyKey' });
-  if (endpoint.once) listed.push(onceParameter);
+  add('path', operation.params);
+  add('query', operation.query);
+  if (operation.idempotent) listed.push({ $ref: '#/components/parameters/IdempotencyKey' });
+  if (operation.once) listed.push(onceParameter);
   listed.push({ $ref: '#/components/parameters/RequestId' });
   return listed;
 }
 
 /** The codes a route can answer: those of its kind, plus its own. */
-export function errorCodesOf({ method, auth, endpoint }: Route): ErrorCode[] {
+export function errorCodesOf({ method, auth, operation }: Route): ErrorCode[] {
   const codes: ErrorCode[] = [
     'parameter_unknown',
     'parameter_invalid',
@@ -181,19 +181,19 @@ export function errorCodesOf({ method, auth, endpoint }: Route): ErrorCode[] {
   if (auth !== 'none') codes.push('api_key_missing', 'api_key_invalid', 'rate_limited');
   if (auth === 'merchant' && method !== 'GET') codes.push('merchant_suspended');
   if (auth !== 'none' && auth !== 'merchant') codes.push('permission_denied');
-  if (endpoint.params) codes.push('resource_not_found');
-  if ((endpoint.query as { required?: string[] } | undefined)?.required?.length)
+  if (operation.params) codes.push('resource_not_found');
+  if ((operation.query as { required?: string[] } | undefined)?.required?.length)
     codes.push('parameter_missing');
-  if (endpoint.body) {
+  if (operation.body) {
     codes.push('invalid_json', 'request_malformed', 'parameter_missing', 'metadata_invalid');
     codes.push('body_too_large', 'unsupported_media_type');
   }
-  if (endpoint.idempotent) {
+  if (operation.idempotent) {
     codes.push('idempotency_key_missing', 'idempotency_key_invalid');
     codes.push('idempotency_key_reused', 'idempotency_key_in_use');
   }
-  if (endpoint.once) codes.push('idempotency_key_invalid', 'idempotency_key_reused', 'action_not_allowed');
-  return [...new Set([...codes, ...(endpoint.operation.errors ?? [])])];
+  if (operation.once) codes.push('idempotency_key_invalid', 'idempotency_key_reused', 'action_not_allowed');
+  return [...new Set([...codes, ...(operation.doc.errors ?? [])])];
 }
 
 function errorResponses(route: Route, components: Components): Record<string, Json> {
@@ -235,7 +235,7 @@ function errorExamples(routes: readonly Route[]): Record<string, Json> {
 const header = (name: string, required?: true): Json =>
   required ? { ...headers[name], required } : { $ref: `#/components/headers/${name}` };
 
-function answerHeaders({ auth, endpoint }: Route, status: number, codes: readonly ErrorCode[] = []): Json {
+function answerHeaders({ auth, operation }: Route, status: number, codes: readonly ErrorCode[] = []): Json {
   const listed: Json = { 'Request-Id': header('RequestId'), 'Cache-Control': header('CacheControl') };
   // A 429 is also what becomes of too many wrong keys, of which nobody is known.
   if (auth === 'merchant' && status !== 401) {
@@ -246,7 +246,7 @@ function answerHeaders({ auth, endpoint }: Route, status: number, codes: readonl
   if (status === 401) listed['WWW-Authenticate'] = header('WWWAuthenticate');
   if (status === 429 || status === 503) listed['Retry-After'] = header('RetryAfter', true);
   else if (codes.includes('idempotency_key_in_use')) listed['Retry-After'] = header('RetryAfter');
-  if (endpoint.idempotent && status < 300) listed['Idempotent-Replayed'] = header('IdempotentReplayed');
+  if (operation.idempotent && status < 300) listed['Idempotent-Replayed'] = header('IdempotentReplayed');
   return listed;
 }
 

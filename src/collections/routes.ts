@@ -2,7 +2,6 @@ import { Type } from 'typebox';
 import {
   channelUnavailable,
   createdBounds,
-  type Endpoint,
   faulty,
   forMerchants,
   listAnswer,
@@ -91,13 +90,9 @@ const createExamples = {
 };
 
 /** POST /v1/collections (CONTRACT 8.1). `bounds`: the installation's, where the merchant has none. */
-export function createCollection(
-  collections: CollectionsApi,
-  bounds: AmountBounds,
-  isSandbox = false,
-): Endpoint<Principal> {
+export function createCollection(collections: CollectionsApi, bounds: AmountBounds, isSandbox = false) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'createCollection',
       summary: 'Collect a payment',
       description: createDescription,
@@ -151,9 +146,9 @@ function asAnswer(error: unknown): unknown {
 }
 
 /** GET /v1/collections (CONTRACT 8.6). */
-export function listCollections(collections: CollectionsApi): Endpoint<Principal> {
+export function listCollections(collections: CollectionsApi) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'listCollections',
       summary: 'List collections',
       description: 'Newest first, of the key’s mode. Amounts are in whole Tanzanian shillings.',
@@ -177,9 +172,9 @@ export function listCollections(collections: CollectionsApi): Endpoint<Principal
 }
 
 /** GET /v1/collections/:id (CONTRACT 8.6). */
-export function showCollection(collections: CollectionsApi): Endpoint<Principal> {
+export function showCollection(collections: CollectionsApi) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'getCollection',
       summary: 'Read a collection',
       description: 'The collection in its current state. Amounts are in whole Tanzanian shillings.',

@@ -33,21 +33,21 @@ export async function act(
   const route =
     path.startsWith('/admin/') && method !== ('GET' as Method) ? inside.find(method, path) : undefined;
   if (!route) throw resourceNotFound();
-  const fields = fieldsFrom(route.endpoint, form);
+  const fields = fieldsFrom(route.operation, form);
   try {
     if (typeof fields.reason !== 'string' || fields.reason.trim() === '') {
       const message = 'Say why; it is kept in the audit.';
       const faults = [{ param: 'reason', code: 'parameter_missing', message } as const];
       throw new AppError('parameter_missing', { message, param: 'reason', errors: faults });
     }
-    const sent = route.endpoint.body
+    const sent = route.operation.body
       ? { path, body: fields }
       : { path: `${path}?${new URLSearchParams(fields as Record<string, string>)}` };
     const answer = await inside.call({
       ...{ method, ...sent, ...visitor },
       idempotencyKey: onceOf(form),
     });
-    return outcomeOf(answer, { form, back, id: route.endpoint.operation.id });
+    return outcomeOf(answer, { form, back, id: route.operation.doc.id });
   } catch (error) {
     const known = toAppError(error);
     if (known.httpStatus >= 500 || known.code === 'permission_denied') throw error;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Endpoint, type Fault, type Method, type OperatorPrincipal, roleAllows } from '../http/http.ts';
+import { type Fault, type Method, type Operation, type OperatorPrincipal, roleAllows } from '../http/http.ts';
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
 import { label, momentTyped } from './words.ts';
@@ -56,7 +56,7 @@ export function formOf(visit: Visit, spec: FormSpec): Html {
   const [method, path] = spec.to.split(' ') as [Method, string];
   const route = visit.routeOf(method, path);
   if (!route || !roleAllows(visit.operator.role, route.role)) return html``;
-  const schema = schemaOf(route.endpoint);
+  const schema = schemaOf(route.operation);
   const trial = visit.trial?.form === spec.id ? visit.trial : undefined;
   const names = (spec.only ?? Object.keys(schema.properties)).filter(
     (name) =>
@@ -92,8 +92,8 @@ ${'dry_run' in schema.properties ? html`<button name="f.dry_run" value="true" cl
 </details>`;
 }
 
-function schemaOf(endpoint: Endpoint<OperatorPrincipal>): ObjectSchema {
-  return (endpoint.body ?? endpoint.query ?? { properties: {} }) as unknown as ObjectSchema;
+function schemaOf(operation: Operation<OperatorPrincipal>): ObjectSchema {
+  return (operation.body ?? operation.query ?? { properties: {} }) as unknown as ObjectSchema;
 }
 
 function isNeeded({ required }: ObjectSchema, name: string): boolean {
@@ -188,10 +188,10 @@ function outlookOf(outlook: Record<string, unknown>): Html {
 
 /** A form's fields as the route's schema types them; what was left empty is not sent. */
 export function fieldsFrom(
-  endpoint: Endpoint<OperatorPrincipal>,
+  operation: Operation<OperatorPrincipal>,
   form: URLSearchParams,
 ): Record<string, unknown> {
-  const entries = Object.entries(schemaOf(endpoint).properties).flatMap(([name, schema]) => {
+  const entries = Object.entries(schemaOf(operation).properties).flatMap(([name, schema]) => {
     const texts = form.getAll(`f.${name}`).filter((text) => text !== '');
     return texts.length === 0 ? [] : [[name, typedValue(schema, texts)] as const];
   });

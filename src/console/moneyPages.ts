@@ -110,7 +110,7 @@ ${entriesTable(list.data)}${pager(visit, list)}</section>`;
 
 /** The kinds of entries that the route itself knows. */
 function choicesOfTypes(visit: Visit): Html {
-  const query = visit.routeOf('GET', '/admin/ledger/entries')?.endpoint.query as
+  const query = visit.routeOf('GET', '/admin/ledger/entries')?.operation.query as
     | { properties: { type?: { enum?: readonly string[] } } }
     | undefined;
   const types = ['', ...(query?.properties.type?.enum ?? [])];

@@ -15,7 +15,7 @@ export type ReadEvent = (
 /** GET /v1/events/:id (CONTRACT 12.1). `data`: the schema of what events tell about. */
 export function showEvent(read: ReadEvent, data: TObject) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'getEvent',
       summary: 'Read an event',
       description:

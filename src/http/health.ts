@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type TSchema, Type } from 'typebox';
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
-import { type Endpoint, forAnyone } from './route.ts';
+import { forAnyone } from './route.ts';
 
 /** What readiness looks at; every part is asked afresh and given two seconds. */
 export interface Health {
@@ -51,9 +51,9 @@ function about(id: string, summary: string, statuses: Record<number, string>, sc
 }
 
 /** GET /livez: the process runs. */
-export function livez(): Endpoint<undefined> {
+export function livez() {
   return forAnyone({
-    operation: about('livez', 'The process runs', { 200: 'It does.' }),
+    doc: about('livez', 'The process runs', { 200: 'It does.' }),
     handler: () => ({ status: 200, body: { status: 'ok' } }),
   });
 }
@@ -62,14 +62,9 @@ export function livez(): Endpoint<undefined> {
  * GET /readyz: 200 while requests can be served, else 503 with what is wrong. Redis down is a degradation, not
  * a reason to take the process out: creates go on without it.
  */
-export function readyz(health: Health): Endpoint<undefined> {
+export function readyz(health: Health) {
   return forAnyone({
-    operation: about(
-      'readyz',
-      'Requests can be served',
-      { 200: 'They can.', 503: 'They cannot.' },
-      Readiness,
-    ),
+    doc: about('readyz', 'Requests can be served', { 200: 'They can.', 503: 'They cannot.' }, Readiness),
     handler: async () => {
       const isMongoUp = await inTime(health.mongo());
       const isRedisUp = health.redis();
@@ -105,12 +100,12 @@ export function readyz(health: Health): Endpoint<undefined> {
 }
 
 /** GET /version */
-export function version(): Endpoint<undefined> {
+export function version() {
   const { name, version } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   ) as Record<string, string>;
   return forAnyone({
-    operation: about('version', 'Which version runs', { 200: 'This one.' }),
+    doc: about('version', 'Which version runs', { 200: 'This one.' }),
     handler: () => ({ status: 200, body: { name, version, node: process.version } }),
   });
 }

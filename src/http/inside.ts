@@ -1,6 +1,6 @@
 import { roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
-import type { Answer, Endpoint, Method, OperatorPrincipal, Role, Route } from './route.ts';
+import type { Answer, Method, Operation, OperatorPrincipal, Role, Route } from './route.ts';
 import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
 
 /** A call to an operators' route from within the process; `path` may have a query. */
@@ -17,7 +17,7 @@ interface InsideCall {
 /** An operators' route as a form needs to know it. */
 export interface InsideRoute {
   role: Role;
-  endpoint: Endpoint<OperatorPrincipal>;
+  operation: Operation<OperatorPrincipal>;
 }
 
 /**
@@ -60,26 +60,26 @@ export function insideOf(routes: readonly Route[]): Inside {
 }
 
 function prepare(method: Method, path: string, role: Role, route: Route): Prepared {
-  const endpoint = route.endpoint as Endpoint<OperatorPrincipal>;
+  const operation = route.operation as Operation<OperatorPrincipal>;
   const pattern = path.replace(/[.]/g, '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)');
   // Most routes are never called from within: their schemas are compiled by the first who does.
   let checks: ReturnType<typeof checksOf> | undefined;
   return {
-    ...{ method, role, endpoint },
+    ...{ method, role, operation },
     pattern: new RegExp(`^${pattern}$`),
     run: async ({ principal, body = {}, requestId, idempotencyKey }, params, querystring) => {
       if (!roleAllows(principal.role, role)) throw permissionDenied();
-      checks ??= checksOf(endpoint);
+      checks ??= checksOf(operation);
       checks.params?.(params);
       const query = checks.query(querystring);
       checks.body?.(body, principal);
       const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing };
-      return endpoint.handler({ ...nothing, principal, params, query, body, requestId });
+      return operation.handler({ ...nothing, principal, params, query, body, requestId });
     },
   };
 }
 
-function checksOf({ params, query, body, check }: Endpoint<OperatorPrincipal>) {
+function checksOf({ params, query, body, check }: Operation<OperatorPrincipal>) {
   return {
     params: params && paramsCheck(params),
     query: queryReader(query),

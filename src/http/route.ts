@@ -66,8 +66,8 @@ export interface AnswerDoc {
   links?: Readonly<Record<string, { operationId: string; parameters: Readonly<Record<string, string>> }>>;
 }
 
-/** The OpenAPI side of a route. Descriptions state units. */
-export interface Operation {
+/** The OpenAPI side of an operation. Descriptions state units. */
+export interface OperationDoc {
   id: string;
   summary: string;
   description: string;
@@ -80,13 +80,22 @@ export interface Operation {
   requestExamples?: Readonly<Record<string, unknown>>;
 }
 
+type Schema = TObject | undefined;
+type StaticOr<S extends Schema, Otherwise> = S extends TSchema ? Static<S> : Otherwise;
+
 /** A route without its address: schemas, documentation, handler. Rooms export functions that make these. */
-export interface Endpoint<Who> {
-  operation: Operation;
+export interface Operation<
+  Who,
+  Params extends Schema = Schema,
+  Query extends Schema = Schema,
+  Body extends Schema = Schema,
+  Answered extends Answer = Answer,
+> {
+  doc: OperationDoc;
   /** A path that does not match is answered as an unknown id, never as a fault of the request. */
-  params?: TObject;
-  query?: TObject;
-  body?: TObject;
+  params?: Params;
+  query?: Query;
+  body?: Body;
   /** Takes the body as it is, of any type and at most so long; the handler finds it in `raw`. */
   rawMaxBytes?: number;
   /** Needs an Idempotency-Key, and replays (CONTRACT 5). */
@@ -94,73 +103,85 @@ export interface Endpoint<Who> {
   /** Takes an Idempotency-Key, need not have one, and refuses what comes again with it: a secret is shown once. */
   once?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */
-  check?: (body: Readonly<Record<string, unknown>>, principal: Who) => Fault[];
-  handler: (request: HttpRequest<Who>) => Promise<Answer> | Answer;
-}
-
-type StaticOr<S, Otherwise> = S extends TSchema ? Static<S> : Otherwise;
-
-interface EndpointSpec<
-  Who,
-  P extends TObject | undefined,
-  Q extends TObject | undefined,
-  B extends TObject | undefined,
-> extends Omit<Endpoint<Who>, 'params' | 'query' | 'body' | 'handler'> {
-  params?: P;
-  query?: Q;
-  body?: B;
-  handler: (
+  check?(body: Readonly<Record<string, unknown>>, principal: Who): Fault[];
+  /** A method, so that an operation of known schemas is one of any: who calls it has checked by these very schemas. */
+  handler(
     request: HttpRequest<
       Who,
-      StaticOr<P, Record<string, never>>,
-      StaticOr<Q, Record<string, never>>,
-      StaticOr<B, undefined>
+      StaticOr<Params, Record<string, never>>,
+      StaticOr<Query, Record<string, never>>,
+      StaticOr<Body, undefined>
     >,
-  ) => Promise<Answer> | Answer;
+  ): Promise<Answered> | Answered;
 }
 
-/** An endpoint for API keys; the handler's request is typed by the schemas. */
+/** An operation for API keys; the handler's request is typed by the schemas. */
 export function forMerchants<
-  P extends TObject | undefined = undefined,
-  Q extends TObject | undefined = undefined,
-  B extends TObject | undefined = undefined,
->(spec: EndpointSpec<Principal, P, Q, B>): Endpoint<Principal> {
-  // The stages in serve.ts have checked params, query and body by these very schemas.
-  return spec as unknown as Endpoint<Principal>;
+  Params extends Schema = undefined,
+  Query extends Schema = undefined,
+  Body extends Schema = undefined,
+  Answered extends Answer = Answer,
+>(operation: Operation<Principal, Params, Query, Body, Answered>) {
+  return operation;
 }
 
-/** An endpoint for operators' tokens. */
+/** An operation for operators' tokens. */
 export function forOperators<
-  P extends TObject | undefined = undefined,
-  Q extends TObject | undefined = undefined,
-  B extends TObject | undefined = undefined,
->(spec: EndpointSpec<OperatorPrincipal, P, Q, B>): Endpoint<OperatorPrincipal> {
-  return spec as unknown as Endpoint<OperatorPrincipal>;
+  Params extends Schema = undefined,
+  Query extends Schema = undefined,
+  Body extends Schema = undefined,
+  Answered extends Answer = Answer,
+>(operation: Operation<OperatorPrincipal, Params, Query, Body, Answered>) {
+  return operation;
 }
 
-/** An endpoint that asks for no credentials. */
+/** An operation that asks for no credentials. */
 export function forAnyone<
-  P extends TObject | undefined = undefined,
-  Q extends TObject | undefined = undefined,
-  B extends TObject | undefined = undefined,
->(spec: EndpointSpec<undefined, P, Q, B>): Endpoint<undefined> {
-  return spec as unknown as Endpoint<undefined>;
+  Params extends Schema = undefined,
+  Query extends Schema = undefined,
+  Body extends Schema = undefined,
+  Answered extends Answer = Answer,
+>(operation: Operation<undefined, Params, Query, Body, Answered>) {
+  return operation;
 }
 
 /** One line of the index in app.ts. */
 export type Route = { method: Method; path: string } & (
-  | { auth: 'merchant'; endpoint: Endpoint<Principal> }
-  | { auth: Role; endpoint: Endpoint<OperatorPrincipal> }
-  | { auth: 'none'; endpoint: Endpoint<undefined> }
+  | { auth: 'merchant'; operation: Operation<Principal> }
+  | { auth: Role; operation: Operation<OperatorPrincipal> }
+  | { auth: 'none'; operation: Operation<undefined> }
 );
 
+/** A route to an operation whose schemas and answer are known. */
+interface RouteTo<A extends Auth, Of> {
+  method: Method;
+  path: string;
+  auth: A;
+  operation: Of;
+}
+
 /**
- * A route as one line: `route('GET', '/v1/collections/:id', 'merchant', readCollection(deps))`.
- * The endpoint must be made for the kind of credentials that `auth` names.
+ * A route as one line: `route('GET', '/v1/collections/:id', 'merchant', showCollection(deps))`.
+ * The operation must be made for the kind of credentials that `auth` names.
  */
-export function route(method: Method, path: string, auth: 'merchant', endpoint: Endpoint<Principal>): Route;
-export function route(method: Method, path: string, auth: Role, endpoint: Endpoint<OperatorPrincipal>): Route;
-export function route(method: Method, path: string, auth: 'none', endpoint: Endpoint<undefined>): Route;
-export function route(method: Method, path: string, auth: Auth, endpoint: unknown): Route {
-  return { method, path, auth, endpoint } as Route;
+export function route<Of extends Operation<Principal>>(
+  method: Method,
+  path: string,
+  auth: 'merchant',
+  operation: Of,
+): RouteTo<'merchant', Of>;
+export function route<Of extends Operation<OperatorPrincipal>>(
+  method: Method,
+  path: string,
+  auth: Role,
+  operation: Of,
+): RouteTo<Role, Of>;
+export function route<Of extends Operation<undefined>>(
+  method: Method,
+  path: string,
+  auth: 'none',
+  operation: Of,
+): RouteTo<'none', Of>;
+export function route(method: Method, path: string, auth: Auth, operation: unknown): RouteTo<Auth, unknown> {
+  return { method, path, auth, operation };
 }

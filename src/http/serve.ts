@@ -21,7 +21,7 @@ import {
 import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
 import type { RateLimiter, RateTerms } from './rate.ts';
 import { loggable } from './render.ts';
-import type { Answer, Endpoint, HttpRequest, OperatorPrincipal, RecordWrite, Route } from './route.ts';
+import type { Answer, Operation, OperatorPrincipal, RecordWrite, Route } from './route.ts';
 import { WrongTries } from './tries.ts';
 import { bodyCheck, faultsMax, paramsCheck, queryReader } from './validate.ts';
 
@@ -116,19 +116,20 @@ function unmatched(ctx: Context): never {
   throw methodNotAllowed(methods.join(', '));
 }
 
+type Asked = Parameters<Operation<unknown>['handler']>[0];
 type Served = KoaOptions & { tries: WrongTries };
 
 /** The stages of one route, in order; everything that can be prepared is prepared here, once. */
 function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
-  // Which `Who` an endpoint is for was fixed where the route was declared.
-  const endpoint = route.endpoint as Endpoint<unknown>;
+  // Which `Who` an operation is for was fixed where the route was declared.
+  const operation = route.operation as Operation<unknown>;
   const identify = identifier(route, options);
   const limitRate = route.auth === 'merchant' && options.rate ? rateLimit(options.rate) : undefined;
-  const checkParams = endpoint.params && paramsCheck(endpoint.params);
-  const readQuery = queryReader(endpoint.query);
-  const checkBody = endpoint.body && bodyCheck(endpoint.body, endpoint.check);
+  const checkParams = operation.params && paramsCheck(operation.params);
+  const readQuery = queryReader(operation.query);
+  const checkBody = operation.body && bodyCheck(operation.body, operation.check);
   const timeoutMs = options.answerTimeoutMs ?? limits.requestTimeoutMs;
-  const store = endpoint.idempotent ? required(options.idempotency, 'idempotency', route) : undefined;
+  const store = operation.idempotent ? required(options.idempotency, 'idempotency', route) : undefined;
 
   return async (ctx) => {
     const state = ctx.state as RequestState;
@@ -138,14 +139,14 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     if (limitRate) await inTime(limitRate(ctx, principal as Principal));
     if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
     const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
-    const raw = endpoint.rawMaxBytes === undefined ? undefined : await readRaw(ctx, endpoint.rawMaxBytes);
-    const key = store || (endpoint.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
+    const raw = operation.rawMaxBytes === undefined ? undefined : await readRaw(ctx, operation.rawMaxBytes);
+    const key = store || (operation.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
 
     const produce = async (recordWrite: RecordWrite): Promise<Answer> => {
       checkParams?.(ctx.params);
       const query = readQuery(ctx.querystring);
       checkBody?.(body ?? {}, principal);
-      const request: HttpRequest = {
+      const request: Asked = {
         principal,
         params: ctx.params,
         query,
@@ -155,7 +156,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
         idempotencyKey: key,
         recordWrite,
       };
-      return endpoint.handler(request);
+      return operation.handler(request);
     };
 
     if (!store || key === undefined) {

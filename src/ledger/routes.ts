@@ -14,7 +14,7 @@ export type ReadBalance = (
 /** GET /v1/balance (CONTRACT 14.1). */
 export function showBalance(read: ReadBalance) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'getBalance',
       summary: 'Read the balance',
       description:
@@ -49,7 +49,7 @@ const timeFilter = (relation: string) =>
 /** GET /v1/balance_transactions: an addition to the interface. */
 export function listTransactions(read: ReadEntries) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'listBalanceTransactions',
       summary: 'List what changed the balance',
       description:

@@ -1,11 +1,10 @@
-import { type Endpoint, forMerchants } from '../http/http.ts';
-import type { Principal } from './merchants.ts';
+import { forMerchants } from '../http/http.ts';
 import { PrincipalObject } from './schema.ts';
 
 /** GET /v1/whoami: checks that a key works (CONTRACT 2.7). */
-export function whoami(): Endpoint<Principal> {
+export function whoami() {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'whoami',
       summary: 'Identify the API key',
       description: 'Tells whose key this is and which mode it acts in. Use it to check that a key works.',

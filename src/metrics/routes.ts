@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators } from '../http/http.ts';
 import type { Gauges, Metrics } from './metrics.ts';
 
 export interface MetricsDeps {
@@ -8,10 +8,10 @@ export interface MetricsDeps {
 }
 
 /** GET /metrics, for Prometheus, which sends an operator's token of any role. */
-export function showMetrics({ metrics, gauges }: MetricsDeps): Endpoint<OperatorPrincipal> {
+export function showMetrics({ metrics, gauges }: MetricsDeps) {
   const contentType = 'text/plain; version=0.0.4; charset=utf-8';
   return forOperators({
-    operation: {
+    doc: {
       id: 'getMetrics',
       summary: 'Metrics of this process',
       description:

@@ -12,14 +12,7 @@ import {
 import { chartSvg } from '../charts/charts.ts';
 import type { Clock } from '../clock.ts';
 import { failureCodes } from '../collections/collections.ts';
-import {
-  actionNotAllowed,
-  type Endpoint,
-  type Fault,
-  forOperators,
-  type OperatorPrincipal,
-  resourceNotFound,
-} from '../http/http.ts';
+import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
 import { receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
@@ -27,7 +20,7 @@ import { Detail, drawing, presentRow, svgHeaders } from './machineRoutes.ts';
 import { auditLine } from './operators.ts';
 import { memoryOf } from './queries.ts';
 import type { OperatorReader } from './reader.ts';
-import { bodyOf, found, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, Reason } from './routes.ts';
 import { readTrail } from './trail.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
@@ -99,9 +92,9 @@ function presentStep(line: StepLine) {
   };
 }
 
-export function showActor({ actors }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+export function showActor({ actors }: ActorAdminDeps) {
   return forOperators({
-    operation: operation('getActor', 'Where an actor stands on its chart', 200),
+    doc: described('getActor', 'Where an actor stands on its chart', 200),
     params: ActorId,
     handler: async ({ params }) => {
       const ref = refOf(params.id);
@@ -111,9 +104,9 @@ export function showActor({ actors }: ActorAdminDeps): Endpoint<OperatorPrincipa
   });
 }
 
-export function showHistory({ actors, reader }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+export function showHistory({ actors, reader }: ActorAdminDeps) {
   return forOperators({
-    operation: operation('getActorHistory', 'How an actor got there, oldest first', 200),
+    doc: described('getActorHistory', 'How an actor got there, oldest first', 200),
     params: ActorId,
     query: Type.Object(
       {
@@ -138,9 +131,9 @@ export function showHistory({ actors, reader }: ActorAdminDeps): Endpoint<Operat
   });
 }
 
-export function drawActor({ db, actors }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+export function drawActor({ db, actors }: ActorAdminDeps) {
   return forOperators({
-    operation: drawing('getActorSvg', 'An actor on its chart as SVG, as it is or was', 'image/svg+xml'),
+    doc: drawing('getActorSvg', 'An actor on its chart as SVG, as it is or was', 'image/svg+xml'),
     params: ActorId,
     query: Type.Object(
       { detail: Detail, seq: Type.Optional(Type.Integer({ minimum: 1, maximum: 99_999_999 })) },
@@ -194,9 +187,9 @@ const OperatorEvent = Type.Object(
   { title: 'OperatorEvent', additionalProperties: false },
 );
 
-export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+export function sendEvent({ actors, clock }: ActorAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'sendEvent',
       'Send an operator’s event',
       200,
@@ -262,9 +255,9 @@ export function sendEvent({ actors, clock }: ActorAdminDeps): Endpoint<OperatorP
 }
 
 /** Retry after repair: what was set aside goes on where it stood, if the code that runs now understands it. */
-export function releaseActor({ actors, clock }: ActorAdminDeps): Endpoint<OperatorPrincipal> {
+export function releaseActor({ actors, clock }: ActorAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'releaseActor',
       'Let a quarantined actor go on',
       200,

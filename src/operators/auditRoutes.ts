@@ -1,13 +1,13 @@
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
 import { isoTime } from '../clock.ts';
-import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { idRange, type Plan, readPage } from './lists.ts';
 import { type AuditDoc, auditSpec } from './operators.ts';
 import { listedAnswer, pageFields } from './queries.ts';
-import { operation } from './routes.ts';
+import { described } from './routes.ts';
 
 /** What people changed: read only. Lines are written in the commit of what they describe, and never again. */
 export interface AuditAdminDeps {
@@ -42,9 +42,9 @@ function planOf(asked: Document): Plan {
   return { match: { [field]: value }, hint: { [field]: 1, _id: -1 }, rest };
 }
 
-export function listAudit({ db }: AuditAdminDeps): Endpoint<OperatorPrincipal> {
+export function listAudit({ db }: AuditAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listAudit',
       'What people changed, newest first',
       200,

@@ -4,7 +4,7 @@ import { type Actors, StepRefused } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import { sampleCollection } from '../collections/collections.ts';
 import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
-import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {
@@ -21,7 +21,7 @@ import { standing } from './endpointRoutes.ts';
 import { listActors } from './lists.ts';
 import { auditLine } from './operators.ts';
 import { ageFields, listedAnswer, madeBounds, memoryOf, pageFields, timeOrNull } from './queries.ts';
-import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, idParam, ModeField, Reason } from './routes.ts';
 import { type Sight, sightOf } from './sight.ts';
 
 /** Deliveries with their attempts and exact bytes; resend one, recover many, try an endpoint. */
@@ -77,14 +77,9 @@ function presentAttempt(attempt: AttemptDoc, sight: Sight) {
 
 const statesOf: Readonly<Record<string, readonly string[]>> = { pending: ['pending', 'waiting'] };
 
-export function listDeliveries({
-  db,
-  actors,
-  clock,
-  events,
-}: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation('listDeliveries', 'List deliveries, newest first', 200),
+    doc: described('listDeliveries', 'List deliveries, newest first', 200),
     query: Type.Object(
       {
         mode: Type.Optional(ModeField),
@@ -130,9 +125,9 @@ export function listDeliveries({
   });
 }
 
-export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getDelivery',
       'A delivery with its attempts and the exact bytes',
       200,
@@ -160,11 +155,9 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps): Endpoin
   });
 }
 
-export function resendDelivery({ actors, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function resendDelivery({ actors, clock }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation('resendDelivery', 'Send a delivery once more', 200, undefined, [
-      'action_not_allowed',
-    ]),
+    doc: described('resendDelivery', 'Send a delivery once more', 200, undefined, ['action_not_allowed']),
     params: idParam('dlv'),
     body: bodyOf('Resend', { reason: Reason }),
     handler: async ({ principal, params, body, requestId }) => {
@@ -190,9 +183,9 @@ export function resendDelivery({ actors, clock }: DeliveryAdminDeps): Endpoint<O
 }
 
 /** Everything that failed since a time, sent again; first as a dry run, then as a replay that survives restarts. */
-export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'recoverEndpoint',
       'Send again what failed since a time',
       202,
@@ -262,9 +255,9 @@ function presentReplay(doc: ReplayDoc) {
   };
 }
 
-export function showReplay({ actors }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function showReplay({ actors }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation('getReplay', 'How far a recovery has come', 200),
+    doc: described('getReplay', 'How far a recovery has come', 200),
     params: idParam('rpl'),
     handler: async ({ params }) => {
       const doc = await found(actors.read({ machine: 'replay', id: params.id as string }));
@@ -274,9 +267,9 @@ export function showReplay({ actors }: DeliveryAdminDeps): Endpoint<OperatorPrin
 }
 
 /** A test event to this one endpoint, signed and retried like any other, of a type that tells of no payment. */
-export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps): Endpoint<OperatorPrincipal> {
+export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'testEndpoint',
       'Send a test event to an endpoint',
       202,

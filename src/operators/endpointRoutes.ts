@@ -4,13 +4,7 @@ import { type Actors, type NewActor, type SendOptions, StepRaced } from '../acto
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { eventTypes } from '../events/events.ts';
-import {
-  actionNotAllowed,
-  type Endpoint,
-  faulty,
-  forOperators,
-  type OperatorPrincipal,
-} from '../http/http.ts';
+import { actionNotAllowed, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
 import type { Write } from '../mongo.ts';
@@ -27,7 +21,7 @@ import { type Claim, once } from './change.ts';
 import { auditLine } from './operators.ts';
 import { memoryOf, timeOrNull } from './queries.ts';
 import type { OperatorReader } from './reader.ts';
-import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, idParam, ModeField, Reason } from './routes.ts';
 
 /** Webhook endpoints, for operators. What happens to one is decided by its chart. */
 export interface EndpointAdminDeps {
@@ -93,9 +87,9 @@ async function checkAddress(url: string, mode: 'test' | 'live', config: Config):
     throw refuse('The host of url cannot be resolved. Check its spelling and its DNS records.');
 }
 
-export function registerEndpoint(deps: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function registerEndpoint(deps: EndpointAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'registerEndpoint',
       'Register a webhook endpoint',
       201,
@@ -191,9 +185,9 @@ async function registered(
   }
 }
 
-export function listEndpoints({ merchants, reader }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function listEndpoints({ merchants, reader }: EndpointAdminDeps) {
   return forOperators({
-    operation: operation('listEndpoints', 'List a merchant’s endpoints', 200),
+    doc: described('listEndpoints', 'List a merchant’s endpoints', 200),
     params: idParam('mer'),
     handler: async ({ params }) => {
       const merchant = await found(merchants.find(params.id as string));
@@ -203,9 +197,9 @@ export function listEndpoints({ merchants, reader }: EndpointAdminDeps): Endpoin
   });
 }
 
-export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function showEndpoint({ actors }: EndpointAdminDeps) {
   return forOperators({
-    operation: operation('getEndpoint', 'Read an endpoint', 200),
+    doc: described('getEndpoint', 'Read an endpoint', 200),
     params: idParam('we'),
     handler: async ({ params }) => {
       const doc = await found(actors.read({ machine: 'endpoint', id: params.id as string }));
@@ -215,9 +209,9 @@ export function showEndpoint({ actors }: EndpointAdminDeps): Endpoint<OperatorPr
 }
 
 /** Changes what is set, not how the endpoint fares: that is the chart's. */
-export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'updateEndpoint',
       'Change an endpoint',
       200,
@@ -260,16 +254,12 @@ export function updateEndpoint({ actors, clock, config }: EndpointAdminDeps): En
 }
 
 /** A new signing secret; until the overlap ends both sign, so a merchant can change over without a gap. */
-export function rotateSecret(deps: EndpointAdminDeps): Endpoint<OperatorPrincipal> {
+export function rotateSecret(deps: EndpointAdminDeps) {
   const { actors, clock, webhooks } = deps;
   return forOperators({
-    operation: operation(
-      'rotateSecret',
-      'Replace an endpoint’s signing secret',
-      201,
-      'The secret is shown once.',
-      ['action_not_allowed'],
-    ),
+    doc: described('rotateSecret', 'Replace an endpoint’s signing secret', 201, 'The secret is shown once.', [
+      'action_not_allowed',
+    ]),
     once: true,
     params: idParam('we'),
     body: bodyOf('SecretRotation', {
@@ -350,11 +340,11 @@ async function command(
 export function commandEndpoint(
   { actors, clock }: EndpointAdminDeps,
   command: 'enabled' | 'disabled' | 'deleted',
-): Endpoint<OperatorPrincipal> {
+) {
   const verb = { enabled: 'Enable', disabled: 'Disable', deleted: 'Delete' }[command];
   const isDelete = command === 'deleted';
   return forOperators({
-    operation: operation(`${verb.toLowerCase()}Endpoint`, `${verb} an endpoint`, 200, undefined, [
+    doc: described(`${verb.toLowerCase()}Endpoint`, `${verb} an endpoint`, 200, undefined, [
       'action_not_allowed',
     ]),
     params: idParam('we'),

@@ -1,14 +1,7 @@
 import { Type } from 'typebox';
 import { type Actors, StepRaced } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import {
-  actionNotAllowed,
-  type Endpoint,
-  type Fault,
-  forOperators,
-  listAnswer,
-  type OperatorPrincipal,
-} from '../http/http.ts';
+import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { newId } from '../ids.ts';
 import { type FeePlanDoc, type FeePlans, newFeePlanVersion } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
@@ -16,7 +9,7 @@ import { type Merchants, updateMerchant } from '../merchants/merchants.ts';
 import type { Write } from '../mongo.ts';
 import { change } from './change.ts';
 import { auditLine } from './operators.ts';
-import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, idParam, Reason } from './routes.ts';
 
 /** Fee plans: versions are added, never changed; merchants are given a plan, never a version. */
 export interface FeePlanAdminDeps {
@@ -80,9 +73,9 @@ function presentPlan(plan: FeePlanDoc) {
   };
 }
 
-export function listFeePlans({ feePlans }: FeePlanAdminDeps): Endpoint<OperatorPrincipal> {
+export function listFeePlans({ feePlans }: FeePlanAdminDeps) {
   return forOperators({
-    operation: operation('listFeePlans', 'List fee plans in their newest versions', 200),
+    doc: described('listFeePlans', 'List fee plans in their newest versions', 200),
     handler: async () => ({
       status: 200,
       body: listAnswer((await feePlans.list()).map(presentPlan), false),
@@ -90,9 +83,9 @@ export function listFeePlans({ feePlans }: FeePlanAdminDeps): Endpoint<OperatorP
   });
 }
 
-export function showFeePlan({ feePlans }: FeePlanAdminDeps): Endpoint<OperatorPrincipal> {
+export function showFeePlan({ feePlans }: FeePlanAdminDeps) {
   return forOperators({
-    operation: operation('getFeePlan', 'Every version of a fee plan, newest first', 200),
+    doc: described('getFeePlan', 'Every version of a fee plan, newest first', 200),
     params: Type.Object({ id: PlanId }),
     handler: async ({ params }) => {
       const versions = await feePlans.versions(params.id);
@@ -102,9 +95,9 @@ export function showFeePlan({ feePlans }: FeePlanAdminDeps): Endpoint<OperatorPr
   });
 }
 
-export function createFeePlan({ actors, clock }: FeePlanAdminDeps): Endpoint<OperatorPrincipal> {
+export function createFeePlan({ actors, clock }: FeePlanAdminDeps) {
   return forOperators({
-    operation: operation('createFeePlan', 'Create a fee plan', 201, 'Its first version.'),
+    doc: described('createFeePlan', 'Create a fee plan', 201, 'Its first version.'),
     body: bodyOf('NewFeePlan', { name: Name, ...terms, reason: Reason }),
     check: termsFaults,
     handler: async ({ principal, body, requestId }) => {
@@ -125,13 +118,9 @@ export function createFeePlan({ actors, clock }: FeePlanAdminDeps): Endpoint<Ope
 }
 
 /** Holds for collections created from now on, in every process within two seconds; never for those before. */
-export function addFeePlanVersion({
-  actors,
-  clock,
-  feePlans,
-}: FeePlanAdminDeps): Endpoint<OperatorPrincipal> {
+export function addFeePlanVersion({ actors, clock, feePlans }: FeePlanAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'addFeePlanVersion',
       'Give a fee plan new terms',
       201,
@@ -171,14 +160,9 @@ function planLine(
   });
 }
 
-export function assignFeePlan({
-  actors,
-  clock,
-  feePlans,
-  merchants,
-}: FeePlanAdminDeps): Endpoint<OperatorPrincipal> {
+export function assignFeePlan({ actors, clock, feePlans, merchants }: FeePlanAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'assignFeePlan',
       'Give a merchant a fee plan',
       200,

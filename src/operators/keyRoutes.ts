@@ -2,11 +2,11 @@ import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
-import { actionNotAllowed, type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { type ApiKey, type Merchants, newKey, revokeKey, rotateKey } from '../merchants/merchants.ts';
 import { change, once } from './change.ts';
 import { auditLine } from './operators.ts';
-import { bodyOf, found, idParam, ModeField, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, idParam, ModeField, Reason } from './routes.ts';
 
 /** Merchants' API keys. A secret is shown once and kept nowhere. */
 export interface KeyAdminDeps {
@@ -32,10 +32,10 @@ function presentKey(key: ApiKey) {
   };
 }
 
-export function issueKey(deps: KeyAdminDeps): Endpoint<OperatorPrincipal> {
+export function issueKey(deps: KeyAdminDeps) {
   const { actors, clock, merchants, keyHashSecret: hashSecret } = deps;
   return forOperators({
-    operation: operation('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
+    doc: described('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
     once: true,
     params: idParam('mer'),
     body: bodyOf('NewApiKey', { mode: ModeField, reason: Reason }),
@@ -55,9 +55,9 @@ export function issueKey(deps: KeyAdminDeps): Endpoint<OperatorPrincipal> {
   });
 }
 
-export function listKeys({ merchants }: KeyAdminDeps): Endpoint<OperatorPrincipal> {
+export function listKeys({ merchants }: KeyAdminDeps) {
   return forOperators({
-    operation: operation('listKeys', 'List a merchant’s keys', 200),
+    doc: described('listKeys', 'List a merchant’s keys', 200),
     params: idParam('mer'),
     handler: async ({ params }) => {
       const merchant = await found(merchants.find(params.id as string));
@@ -67,10 +67,10 @@ export function listKeys({ merchants }: KeyAdminDeps): Endpoint<OperatorPrincipa
   });
 }
 
-export function rotateApiKey(deps: KeyAdminDeps): Endpoint<OperatorPrincipal> {
+export function rotateApiKey(deps: KeyAdminDeps) {
   const { actors, clock, merchants, keyHashSecret } = deps;
   return forOperators({
-    operation: operation(
+    doc: described(
       'rotateKey',
       'Replace a key',
       201,
@@ -101,9 +101,9 @@ export function rotateApiKey(deps: KeyAdminDeps): Endpoint<OperatorPrincipal> {
   });
 }
 
-export function revokeApiKey({ actors, clock, merchants }: KeyAdminDeps): Endpoint<OperatorPrincipal> {
+export function revokeApiKey({ actors, clock, merchants }: KeyAdminDeps) {
   return forOperators({
-    operation: operation('revokeKey', 'Revoke a key', 200, 'Takes effect everywhere within 5 seconds.'),
+    doc: described('revokeKey', 'Revoke a key', 200, 'Takes effect everywhere within 5 seconds.'),
     params: idParam('key'),
     query: Type.Object({ reason: Reason }, { additionalProperties: false }),
     handler: async ({ principal, params, query, requestId }) => {

@@ -3,19 +3,13 @@ import { Type } from 'typebox';
 import { type ActorDoc, type Actors, type MachineDefinition, statesIn, versionOf } from '../actors/actors.ts';
 import { chartMermaid, chartSvg } from '../charts/charts.ts';
 import type { Clock } from '../clock.ts';
-import {
-  type Endpoint,
-  faulty,
-  forOperators,
-  type OperatorPrincipal,
-  resourceNotFound,
-} from '../http/http.ts';
+import { faulty, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { countState } from './health.ts';
 import { listActors } from './lists.ts';
 import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';
-import { ModeField, operation } from './routes.ts';
+import { described, ModeField } from './routes.ts';
 
 /** The machines: their definitions and drawings, and the actors that stand on each. */
 export interface MachineAdminDeps {
@@ -61,9 +55,9 @@ async function presentMachine(db: Db, definition: MachineDefinition) {
   };
 }
 
-export function listMachines({ db, actors }: MachineAdminDeps): Endpoint<OperatorPrincipal> {
+export function listMachines({ db, actors }: MachineAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listMachines',
       'The machines, and how many actors are in each state',
       200,
@@ -76,9 +70,9 @@ export function listMachines({ db, actors }: MachineAdminDeps): Endpoint<Operato
   });
 }
 
-export function showMachine({ db, actors }: MachineAdminDeps): Endpoint<OperatorPrincipal> {
+export function showMachine({ db, actors }: MachineAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getMachine',
       'A machine: its definition, the versions in use, its actors by state',
       200,
@@ -125,14 +119,14 @@ async function versionsIn(db: Db, plural: string): Promise<number[]> {
 /** The documentation of a drawing. */
 export function drawing(id: string, summary: string, contentType: string) {
   const answers = { 200: { description: 'The drawing.', contentType, schema: Type.String() } };
-  return { ...operation(id, summary, 200), answers };
+  return { ...described(id, summary, 200), answers };
 }
 
 export const svgHeaders = { 'Content-Type': 'image/svg+xml; charset=utf-8' };
 
-export function drawMachine({ actors }: MachineAdminDeps): Endpoint<OperatorPrincipal> {
+export function drawMachine({ actors }: MachineAdminDeps) {
   return forOperators({
-    operation: drawing('getMachineSvg', 'A machine’s chart as SVG', 'image/svg+xml'),
+    doc: drawing('getMachineSvg', 'A machine’s chart as SVG', 'image/svg+xml'),
     params: MachineName,
     query: Type.Object({ detail: Detail }, { additionalProperties: false }),
     handler: async ({ params, query }) => {
@@ -143,9 +137,9 @@ export function drawMachine({ actors }: MachineAdminDeps): Endpoint<OperatorPrin
   });
 }
 
-export function drawMermaid({ actors }: MachineAdminDeps): Endpoint<OperatorPrincipal> {
+export function drawMermaid({ actors }: MachineAdminDeps) {
   return forOperators({
-    operation: drawing('getMachineMermaid', 'A machine’s chart as a Mermaid diagram', 'text/plain'),
+    doc: drawing('getMachineMermaid', 'A machine’s chart as a Mermaid diagram', 'text/plain'),
     params: MachineName,
     handler: ({ params }) => ({
       status: 200,
@@ -158,9 +152,9 @@ export function drawMermaid({ actors }: MachineAdminDeps): Endpoint<OperatorPrin
 /** Ids of these carry no time. */
 const timeless = ['settlement', 'breaker'];
 
-export function listMachineActors({ db, clock, actors }: MachineAdminDeps): Endpoint<OperatorPrincipal> {
+export function listMachineActors({ db, clock, actors }: MachineAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listActors',
       'Actors of a machine, newest first',
       200,

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { type Clock, isoTime } from '../clock.ts';
-import { type Endpoint, forOperators, listAnswer, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators, listAnswer } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import {
   type AuditWatch,
@@ -15,7 +15,7 @@ import {
   trialBalance,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import { ModeField, operation } from './routes.ts';
+import { described, ModeField } from './routes.ts';
 
 /** The books as operators read them: the trial balance, the entries, what the auditor found. */
 export interface LedgerAdminDeps {
@@ -24,9 +24,9 @@ export interface LedgerAdminDeps {
   auditWatch: AuditWatch;
 }
 
-export function showTrialBalance({ db, clock }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+export function showTrialBalance({ db, clock }: LedgerAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getTrialBalance',
       'The trial balance of a mode',
       200,
@@ -62,9 +62,9 @@ export function showTrialBalance({ db, clock }: LedgerAdminDeps): Endpoint<Opera
 
 const Time = Type.Optional(Type.String({ format: 'date-time', maxLength: 40 }));
 
-export function listEntries({ db }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+export function listEntries({ db }: LedgerAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listEntries',
       'List journal entries, newest first',
       200,
@@ -135,9 +135,9 @@ function presentEntry(entry: PostedEntry) {
   };
 }
 
-export function showAudit({ auditWatch }: LedgerAdminDeps): Endpoint<OperatorPrincipal> {
+export function showAudit({ auditWatch }: LedgerAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getLedgerAudit',
       'What the auditor found',
       200,

@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators } from '../http/http.ts';
 import type { OverviewReader } from './overview.ts';
-import { ModeField, operation } from './routes.ts';
+import { described, ModeField } from './routes.ts';
 
 export interface OverviewAdminDeps {
   overview: OverviewReader;
 }
 
-export function showOverview({ overview }: OverviewAdminDeps): Endpoint<OperatorPrincipal> {
+export function showOverview({ overview }: OverviewAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getOverview',
       'What needs a person, and how the service does',
       200,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
 import { type CollectionDoc, failureCodes, parsePhone } from '../collections/collections.ts';
-import { type Endpoint, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { faulty, forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
@@ -17,7 +17,7 @@ import {
   StateFilter,
   timeOrNull,
 } from './queries.ts';
-import { ModeField, operation } from './routes.ts';
+import { described, ModeField } from './routes.ts';
 
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
 export interface PaymentAdminDeps {
@@ -60,9 +60,9 @@ export function msisdnOf(sent: string): string | undefined {
   return 'fault' in parsed ? undefined : parsed.msisdn;
 }
 
-export function listPayments({ db, actors, clock }: PaymentAdminDeps): Endpoint<OperatorPrincipal> {
+export function listPayments({ db, actors, clock }: PaymentAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listPayments',
       'Collections of all merchants, newest first',
       200,

@@ -2,21 +2,14 @@ import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { type Actors, StepRaced } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
-import {
-  type Endpoint,
-  faulty,
-  forOperators,
-  listAnswer,
-  type OperatorPrincipal,
-  type Role,
-} from '../http/http.ts';
+import { faulty, forOperators, listAnswer, type Role } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { change, once } from './change.ts';
 import { auditLine } from './operators.ts';
 import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './people.ts';
 import { pageFields } from './queries.ts';
-import { bodyOf, found, idParam, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, idParam, Reason } from './routes.ts';
 
 /** Who may do what here. Admins only; the token is shown once. */
 export interface PeopleAdminDeps {
@@ -40,10 +33,10 @@ function presentOperator(operator: OperatorDoc) {
   };
 }
 
-export function createOperator(deps: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+export function createOperator(deps: PeopleAdminDeps) {
   const { actors, clock, operators, keyHashSecret: hashSecret } = deps;
   return forOperators({
-    operation: operation(
+    doc: described(
       'createOperator',
       'Let somebody in',
       201,
@@ -84,9 +77,9 @@ function nameTaken(name: string) {
   return faulty([{ param: 'name', code: 'parameter_invalid', message }]);
 }
 
-export function listOperators({ operators }: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+export function listOperators({ operators }: PeopleAdminDeps) {
   return forOperators({
-    operation: operation('listOperators', 'Who was let in, newest first', 200),
+    doc: described('listOperators', 'Who was let in, newest first', 200),
     query: Type.Object({ ...pageFields(idPattern('opr')) }, { additionalProperties: false }),
     handler: async ({ query }) => {
       const limit = query.limit ?? limits.listDefault;
@@ -99,9 +92,9 @@ export function listOperators({ operators }: PeopleAdminDeps): Endpoint<Operator
   });
 }
 
-export function removeOperator({ actors, clock, operators }: PeopleAdminDeps): Endpoint<OperatorPrincipal> {
+export function removeOperator({ actors, clock, operators }: PeopleAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'revokeOperator',
       'Revoke somebody’s token',
       200,

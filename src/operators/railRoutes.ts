@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { CollectionDoc } from '../collections/collections.ts';
-import { type Endpoint, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {
@@ -20,7 +20,7 @@ import { listActors } from './lists.ts';
 import { lateStates, reviewStates } from './needs.ts';
 import { presentRow } from './paymentRoutes.ts';
 import { listedAnswer, pageFields } from './queries.ts';
-import { found, idParam, ModeField, operation } from './routes.ts';
+import { described, found, idParam, ModeField } from './routes.ts';
 import { type Sight, sightOf } from './sight.ts';
 
 /** The live rail's health, what it answered, and the payments that wait for a person. */
@@ -34,9 +34,9 @@ export interface RailAdminDeps {
 /** More answers than a payment gathers in a day; the rest is in the database. */
 const evidenceMax = 200;
 
-export function listRails({ db, actors, rails }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function listRails({ db, actors, rails }: RailAdminDeps) {
   return forOperators({
-    operation: operation('listRails', 'The rails and their breakers', 200),
+    doc: described('listRails', 'The rails and their breakers', 200),
     handler: async () => {
       const all = [
         { mode: 'test', rail: rails.test },
@@ -79,9 +79,9 @@ export async function readBreakers(actors: Actors, rail: string) {
   }));
 }
 
-export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'getEvidence',
       'What the rail answered about a collection, and what called back',
       200,
@@ -107,9 +107,9 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps): Endpoint
   });
 }
 
-export function listReviews({ db, actors }: RailAdminDeps): Endpoint<OperatorPrincipal> {
+export function listReviews({ db, actors }: RailAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'listReviews',
       'Payments that wait for a person, newest first',
       200,

@@ -1,17 +1,9 @@
 import type { Db } from 'mongodb';
-import { type TObject, type TProperties, Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import {
-  type Endpoint,
-  type ErrorCode,
-  faulty,
-  forOperators,
-  type Operation,
-  type OperatorPrincipal,
-  resourceNotFound,
-} from '../http/http.ts';
+import { type ErrorCode, faulty, forOperators, type OperationDoc, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {
@@ -42,7 +34,7 @@ export const Reason = Type.String({
 
 export const ModeField = Type.Enum(['test', 'live']);
 
-export function idParam(prefix: Parameters<typeof idPattern>[0]): TObject {
+export function idParam(prefix: Parameters<typeof idPattern>[0]) {
   return Type.Object({ id: Type.String({ maxLength: 40, pattern: idPattern(prefix) }) });
 }
 
@@ -51,13 +43,13 @@ export function bodyOf<Fields extends TProperties>(title: string, fields: Fields
 }
 
 /** The documentation of an operators' route. `errors`: codes beyond those of every route of its kind. */
-export function operation(
+export function described(
   id: string,
   summary: string,
   status: number,
   description = summary,
   errors: readonly ErrorCode[] = [],
-): Operation {
+): OperationDoc {
   return {
     id,
     summary,
@@ -112,10 +104,10 @@ function checkBounds({ limits: own }: Merchant, config: MerchantAdminDeps['confi
   throw faulty([{ param, code: 'parameter_invalid', message }]);
 }
 
-export function createMerchant(deps: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function createMerchant(deps: MerchantAdminDeps) {
   const { actors, clock, config } = deps;
   return forOperators({
-    operation: operation('createMerchant', 'Create a merchant', 201),
+    doc: described('createMerchant', 'Create a merchant', 201),
     once: true,
     body: bodyOf('NewMerchant', { name: Name, ...merchantFields, reason: Reason }),
     handler: (request) =>
@@ -146,9 +138,9 @@ export function createMerchant(deps: MerchantAdminDeps): Endpoint<OperatorPrinci
   });
 }
 
-export function listMerchants({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function listMerchants({ merchants }: MerchantAdminDeps) {
   return forOperators({
-    operation: operation('listMerchants', 'List merchants', 200),
+    doc: described('listMerchants', 'List merchants', 200),
     query: Type.Object(
       {
         limit: Type.Optional(
@@ -167,9 +159,9 @@ export function listMerchants({ merchants }: MerchantAdminDeps): Endpoint<Operat
   });
 }
 
-export function showMerchant({ merchants }: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function showMerchant({ merchants }: MerchantAdminDeps) {
   return forOperators({
-    operation: operation('getMerchant', 'Read a merchant', 200),
+    doc: described('getMerchant', 'Read a merchant', 200),
     params: idParam('mer'),
     handler: async ({ params }) => ({
       status: 200,
@@ -178,14 +170,9 @@ export function showMerchant({ merchants }: MerchantAdminDeps): Endpoint<Operato
   });
 }
 
-export function patchMerchant({
-  actors,
-  clock,
-  config,
-  merchants,
-}: MerchantAdminDeps): Endpoint<OperatorPrincipal> {
+export function patchMerchant({ actors, clock, config, merchants }: MerchantAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'updateMerchant',
       'Change a merchant',
       200,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { type Actors, type StepLine, stepsSpec } from '../actors/actors.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { eventsSpec } from '../events/events.ts';
-import { type Endpoint, forOperators, listAnswer, type OperatorPrincipal } from '../http/http.ts';
+import { forOperators, listAnswer } from '../http/http.ts';
 import { idFloor, idPattern, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
@@ -14,7 +14,7 @@ import { listActors } from './lists.ts';
 import { type AuditDoc, auditSpec } from './operators.ts';
 import { msisdnOf, presentRow } from './paymentRoutes.ts';
 import { operatorsSpec } from './people.ts';
-import { operation } from './routes.ts';
+import { described } from './routes.ts';
 
 /** The one box: whatever a person on the telephone can read out. */
 export interface SearchAdminDeps {
@@ -55,9 +55,9 @@ const findable = [
   'a request id of ours (req_…): the payment that it created, or the operator’s change',
 ];
 
-export function search(deps: SearchAdminDeps): Endpoint<OperatorPrincipal> {
+export function search(deps: SearchAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'search',
       'Find by the beginning of an id, a phone number, a reference, a receipt or a request id',
       200,

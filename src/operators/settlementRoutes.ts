@@ -1,19 +1,12 @@
 import { Type } from 'typebox';
 import type { Actors } from '../actors/actors.ts';
 import { type Clock, isoTime } from '../clock.ts';
-import {
-  actionNotAllowed,
-  type Endpoint,
-  type Fault,
-  forOperators,
-  listAnswer,
-  type OperatorPrincipal,
-} from '../http/http.ts';
+import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { SettlementReader, SettlementRow, Settlements } from '../settlement/settlement.ts';
 import { auditLine } from './operators.ts';
-import { bodyOf, found, ModeField, operation, Reason } from './routes.ts';
+import { bodyOf, described, found, ModeField, Reason } from './routes.ts';
 
 /** Settlements for operators: what is due, kept back and done, and the button that settles now. */
 export interface SettlementAdminDeps {
@@ -48,9 +41,9 @@ function presentSettlement({ id, doc, pendingTzs }: SettlementRow) {
   };
 }
 
-export function listSettlements({ settlementReader }: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+export function listSettlements({ settlementReader }: SettlementAdminDeps) {
   return forOperators({
-    operation: operation('listSettlements', 'List settlements, latest date first', 200),
+    doc: described('listSettlements', 'List settlements, latest date first', 200),
     query: Type.Object(
       {
         merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
@@ -81,9 +74,9 @@ export function listSettlements({ settlementReader }: SettlementAdminDeps): Endp
   });
 }
 
-export function showSettlement({ settlementReader }: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+export function showSettlement({ settlementReader }: SettlementAdminDeps) {
   return forOperators({
-    operation: operation('getSettlement', 'Read a settlement', 200),
+    doc: described('getSettlement', 'Read a settlement', 200),
     params: SettlementId,
     handler: async ({ params }) => ({
       status: 200,
@@ -96,10 +89,10 @@ export function showSettlement({ settlementReader }: SettlementAdminDeps): Endpo
 export function commandSettlement(
   { actors, clock, settlementReader }: SettlementAdminDeps,
   command: 'held' | 'released',
-): Endpoint<OperatorPrincipal> {
+) {
   const isHold = command === 'held';
   return forOperators({
-    operation: operation(
+    doc: described(
       isHold ? 'holdSettlement' : 'releaseSettlement',
       isHold ? 'Keep a settlement back' : 'Let a settlement go',
       200,
@@ -134,13 +127,9 @@ export function commandSettlement(
   });
 }
 
-export function runSettlement({
-  actors,
-  clock,
-  settlements,
-}: SettlementAdminDeps): Endpoint<OperatorPrincipal> {
+export function runSettlement({ actors, clock, settlements }: SettlementAdminDeps) {
   return forOperators({
-    operation: operation(
+    doc: described(
       'runSettlement',
       'Settle what is due',
       200,

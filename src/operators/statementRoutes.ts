@@ -5,7 +5,7 @@ import type { Actors } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import type { Clock } from '../clock.ts';
 import type { Collections } from '../collections/collections.ts';
-import { type Endpoint, type Fault, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
+import { type Fault, faulty, forOperators } from '../http/http.ts';
 import {
   type ReadReferences,
   StatementDiffers,
@@ -16,7 +16,7 @@ import {
 import type { Log } from '../log.ts';
 import type { Merchants } from '../merchants/merchants.ts';
 import { dateDueAtMs } from '../settlement/settlement.ts';
-import { found, idParam, ModeField, operation } from './routes.ts';
+import { described, found, idParam, ModeField } from './routes.ts';
 
 export interface StatementAdminDeps {
   db: Db;
@@ -43,14 +43,14 @@ const Moment = Type.Optional(
  * ends 30 seconds ago at the latest, and its closing line says when. If the lines do not add up there is no
  * closing: the connection is cut and an alert raised.
  */
-export function downloadStatement(deps: StatementAdminDeps): Endpoint<OperatorPrincipal> {
+export function downloadStatement(deps: StatementAdminDeps) {
   const { db, clock, merchants, collections } = deps;
   const description =
     'Opening balance, each entry with gross, fee, net and settlement date, running balance, closing; in whole ' +
     'shillings. `from` is inclusive, `to` exclusive: a time, or a date in Dar es Salaam.';
   return forOperators({
-    operation: {
-      ...operation('getStatement', 'A merchant’s statement as CSV', 200, description),
+    doc: {
+      ...described('getStatement', 'A merchant’s statement as CSV', 200, description),
       answers: {
         200: {
           description: 'The statement. Complete only with its closing line.',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AppError, type Endpoint, forAnyone } from '../http/http.ts';
+import { AppError, forAnyone } from '../http/http.ts';
 import type { CallbackReply } from './rails.ts';
 
 /** What the route needs from the room: undefined means that the address is wrong. */
@@ -10,9 +10,9 @@ export interface CallbackApi {
 const bodyMaxBytes = 16 * 1024;
 
 /** POST /rails/:rail/:secret (CONTRACT 19.4). A wrong address looks as if there were no such route. */
-export function receiveCallback(callbacks: CallbackApi): Endpoint<undefined> {
+export function receiveCallback(callbacks: CallbackApi) {
   return forAnyone({
-    operation: {
+    doc: {
       id: 'receiveCallback',
       summary: 'A rail calls back',
       description: 'Stored, answered in the rail’s own format, and then the rail is asked.',

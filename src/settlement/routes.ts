@@ -49,7 +49,7 @@ export function presentSettlement({ id, doc, pendingTzs }: SettlementRow): Settl
 /** GET /v1/settlements: an addition to the interface. */
 export function listSettlements(settlements: SettlementsApi) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'listSettlements',
       summary: 'List settlements',
       description:
@@ -80,7 +80,7 @@ export function listSettlements(settlements: SettlementsApi) {
 /** GET /v1/settlements/:id: an addition to the interface. */
 export function showSettlement(settlements: SettlementsApi) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'getSettlement',
       summary: 'Read a settlement',
       description: 'An addition to the interface. Amounts are in whole Tanzanian shillings.',
@@ -99,7 +99,7 @@ export function showSettlement(settlements: SettlementsApi) {
 /** GET /v1/settlements/:id/collections: an addition to the interface. `collection`: the schema of its items. */
 export function listSettled(settlements: SettlementsApi, read: ReadCollections, collection: TObject) {
   return forMerchants({
-    operation: {
+    doc: {
       id: 'listSettlementCollections',
       summary: 'List a settlement’s collections',
       description:

@@ -130,7 +130,7 @@ describe('named operators', () => {
     });
     const routes = operatorRoutes(nothing as Parameters<typeof operatorRoutes>[0]);
     expect(routes.length).to.be.above(50);
-    for (const { method, path, auth, endpoint } of routes) {
+    for (const { method, path, auth, operation } of routes) {
       if (auth === 'none') continue;
       // A parameter that nothing matches: whoever is let through does no harm.
       const address = path.replace(/:\w+/g, 'nothing');
@@ -148,7 +148,10 @@ describe('named operators', () => {
         expect((await ask(token)).status, path).to.be.oneOf([401, 429]);
       if (method === 'GET') continue;
       expect(auth, path).to.not.equal('viewer');
-      const { body, query } = endpoint as { body?: { required?: string[] }; query?: { required?: string[] } };
+      const { body, query } = operation as {
+        body?: { required?: string[] };
+        query?: { required?: string[] };
+      };
       expect((body ?? query)?.required, `${method} ${path}`).to.include('reason');
     }
   });

@@ -177,8 +177,8 @@ describe('errors', () => {
   });
 
   it('operators are let in by role, and told what the chart does not allow', async () => {
-    const endpoint = forOperators({
-      operation: { id: 'act', summary: '', description: '', tag: '', answers: {} },
+    const operation = forOperators({
+      doc: { id: 'act', summary: '', description: '', tag: '', answers: {} },
       handler: ({ principal: { name } }) => {
         if (name === 'late') throw actionNotAllowed('It has ended.');
         return { status: 204 };
@@ -190,7 +190,7 @@ describe('errors', () => {
       ['a', { name: 'late', role: 'admin' as const }],
     ]);
     const app = createKoa({
-      routes: [route('POST', '/act', 'operator', endpoint)],
+      routes: [route('POST', '/act', 'operator', operation)],
       clock,
       log,
       authenticateOperator: (token) => operators.get(token),

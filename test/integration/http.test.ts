@@ -169,7 +169,7 @@ describe('the listener', () => {
   });
 
   it('answers 503 where a look-up hangs, be it of who asks or of how often', async () => {
-    const endpoint = forMerchants({ operation: undocumented, handler: () => ({ status: 200 }) });
+    const operation = forMerchants({ doc: undocumented, handler: () => ({ status: 200 }) });
     const never = () => new Promise<never>(() => {});
     const terms = { perSecond: 1, burst: 2 };
     const hanging = [
@@ -180,7 +180,7 @@ describe('the listener', () => {
       },
     ];
     for (const options of hanging) {
-      const routes = [route('GET', '/mine', 'merchant', endpoint)];
+      const routes = [route('GET', '/mine', 'merchant', operation)];
       const app = createKoa({ routes, clock, log, answerTimeoutMs: 100, ...options });
       const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
       const reply = await call(listener.port, 'GET', '/mine', { key: 'test' });
@@ -271,8 +271,8 @@ describe('the listener', () => {
   });
 
   it('answers 503 for a handler that hangs', async () => {
-    const endpoint = forAnyone({ operation: undocumented, handler: () => new Promise<never>(() => {}) });
-    const routes = [route('GET', '/hang', 'none', endpoint)];
+    const operation = forAnyone({ doc: undocumented, handler: () => new Promise<never>(() => {}) });
+    const routes = [route('GET', '/hang', 'none', operation)];
     const app = createKoa({ routes, clock, log, answerTimeoutMs: 50 });
     const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const reply = await call(listener.port, 'GET', '/hang');
@@ -282,15 +282,15 @@ describe('the listener', () => {
 
   it('lets the answer under way finish when it closes, and takes no more', async () => {
     const [underWay, done] = [signal(), signal()];
-    const endpoint = forAnyone({
-      operation: undocumented,
+    const operation = forAnyone({
+      doc: undocumented,
       handler: async () => {
         underWay.happen();
         await done.happened;
         return { status: 200, body: { done: true } };
       },
     });
-    const app = createKoa({ routes: [route('GET', '/slow', 'none', endpoint)], clock, log });
+    const app = createKoa({ routes: [route('GET', '/slow', 'none', operation)], clock, log });
     const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const answer = call(listener.port, 'GET', '/slow', { headers: { Connection: 'keep-alive' } });
     await underWay.happened;
@@ -308,8 +308,8 @@ describe('the listener', () => {
       underWay.happen();
       return new Promise<never>(() => {});
     };
-    const endpoint = forAnyone({ operation: undocumented, handler });
-    const app = createKoa({ routes: [route('GET', '/hang', 'none', endpoint)], clock, log });
+    const operation = forAnyone({ doc: undocumented, handler });
+    const app = createKoa({ routes: [route('GET', '/hang', 'none', operation)], clock, log });
     const listener = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const cut = call(listener.port, 'GET', '/hang').catch((error) => error.code);
     await underWay.happened;
