@@ -16,6 +16,7 @@ import {
   leasesSpec,
   type MachineDefinition,
   outermost,
+  sharedPartsSpec,
   shown,
   stateText,
   stepsSpec,
@@ -110,6 +111,7 @@ export const collectionSpecs: readonly CollectionSpec[] = [
   replaysSpec,
   settlementsSpec,
   stepsSpec,
+  sharedPartsSpec,
   attemptsSpec,
   eventsSpec,
   ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
@@ -231,21 +233,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
 
   return {
-    ...{
-      db,
-      clock,
-      log,
-      config,
-      queues,
-      rails,
-      committer,
-      actors,
-      handover,
-      lanes,
-      doorbell,
-      lease,
-      merchants,
-    },
+    ...{ db, clock, log, config, queues, rails, committer },
+    ...{ actors, handover, lanes, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
@@ -323,6 +312,7 @@ function definitionsOf(needs: {
       calls: collectionCallEffects(needs.collection),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       crowded: crowdedStates,
+      shared: ['terms'],
       migrations: collectionMigrations,
     },
     {

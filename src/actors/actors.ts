@@ -1,4 +1,3 @@
-import type { Db } from 'mongodb';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Write } from '../mongo.ts';
@@ -21,8 +20,8 @@ import {
 } from './document.ts';
 import type { Lanes } from './lanes.ts';
 import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
-import { checkDefinition, earliest, next, reservedPrefix } from './step.ts';
-import { ActorStore, type Release } from './store.ts';
+import { checkDefinition, earliest, next, reservedPrefix, shown } from './step.ts';
+import { ActorStore, type Release, type StoreOptions } from './store.ts';
 
 export { type CommittedBatch, Committer, CommitUnknown } from './commit.ts';
 export * from './document.ts';
@@ -30,6 +29,7 @@ export { Handover, queueNames } from './handover.ts';
 export { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export { stepId, stepRange, stepsSpec } from './plan.ts';
+export { sharedPartsSpec } from './shared.ts';
 export * from './standing.ts';
 export { acceptedEvents, reservedPrefix, restore, shown, stateText } from './step.ts';
 export { Sweeper } from './sweep.ts';
@@ -41,18 +41,11 @@ export { ActorWorkers } from './work.ts';
  * at once or not at all. Only after the commit are calls and timers handed to the queue.
  */
 
-interface ActorsOptions {
-  db: Db;
-  clock: Clock;
-  log: Log;
-  committer: Committer;
-  definitions: readonly MachineDefinition[];
+interface ActorsOptions extends StoreOptions {
   /** The name of this process, which stands in the calls that it has in hand. */
   owner?: string;
   /** Where it takes them in hand. Absent or closed: it makes none, and they go to the queue. */
   lanes?: Lanes;
-  /** Actors whose latest document is kept in memory; staleness only costs a reload. */
-  cacheSize?: number;
 }
 
 /** How long races for an actor are run: a process with a long queue for it wins many in a row. */
@@ -108,6 +101,16 @@ export class Actors {
     return this.#store.understood(this.definition(machine), stored);
   }
 
+  /** Documents that were read elsewhere, with what they share in its place; no more. */
+  awake<D extends ActorDoc>(machine: string, stored: readonly D[]): Promise<D[]> {
+    return this.#store.shared.wake(this.definition(machine), stored);
+  }
+
+  /** The same as readers show them: lifted to this code's version too, or as stored where that cannot be. Never writes. */
+  async shown<D extends ActorDoc>(machine: string, stored: readonly D[]): Promise<D[]> {
+    return (await this.awake(machine, stored)).map((doc) => shown(this.definition(machine), doc));
+  }
+
   /** Commits writes that belong to no actor (plain audited records). */
   async commit(writes: Write[]): Promise<void> {
     const outcome = await this.#committer.commit(writes);
@@ -123,7 +126,7 @@ export class Actors {
     attendant: Pick<SendOptions, 'stepId' | 'cause' | 'writes'>,
   ): Promise<ActorDoc> {
     const whole = { ...attendant, ...this.#holder };
-    const { definition, planned } = await planBirth(this.#store.define, actor, whole);
+    const { definition, planned } = await planBirth(this.#store, actor, whole);
     try {
       const outcome = await this.#committer.commit(planned.writes);
       if (!outcome.ok) throw conflictOf(outcome.write);
@@ -236,7 +239,8 @@ export class Actors {
       const calls = doc.calls.map((each) => (each === call ? changed : each));
       const after: ActorDoc = { ...doc, seq: doc.seq + 1, calls, dueAt: earliest(doc.timers, calls) };
       // Unlike a step it is not repeated when its outcome is unknown: better no prompt than two.
-      const outcome = await this.#committer.commit([updateOf(definition.plural, doc, after)]);
+      const write = updateOf(definition, doc, await this.#store.shared.rest(definition, after));
+      const outcome = await this.#committer.commit([write]);
       if (outcome.ok) {
         this.#store.remember(after);
         return after;
@@ -327,7 +331,7 @@ export class Actors {
     try {
       const chart = next(definition, doc, timers, event, doc.seq + 1);
       if (!chart.changed && !isOpen && !fires && !options.data) return 'ignored';
-      return await planStep(this.#store.define, definition, doc, doc.state, chart, event, {
+      return await planStep(this.#store, definition, doc, doc.state, chart, event, {
         ...options,
         ...this.#holder,
       });

@@ -237,6 +237,8 @@ export interface MachineDefinition {
    * states but in that of the outermost ones, which `fields` keeps as `status`. Absent: all are indexed.
    */
   crowded?: readonly string[];
+  /** Objects of the context that very many actors have alike and no step changes: stored once, not with each. */
+  shared?: readonly string[];
   /** `migrations[n]` lifts a document from version n to n + 1: state, context and timers together. */
   migrations: Record<number, Migration>;
 }

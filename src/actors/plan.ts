@@ -16,6 +16,7 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
+import type { SharedParts } from './shared.ts';
 import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
@@ -31,6 +32,12 @@ export interface Planned {
   children: { definition: MachineDefinition; planned: Planned }[];
 }
 
+/** What of the corridor a step is planned with. */
+export interface Planner {
+  define(machine: string): MachineDefinition;
+  shared: Pick<SharedParts, 'rest'>;
+}
+
 /** What comes with an event besides the event (see `SendOptions`). */
 export interface Attendant {
   stepId: string;
@@ -44,11 +51,11 @@ export interface Attendant {
 
 /** An actor's first step. Its input's `at` is the time of it. */
 export async function planBirth(
-  define: (machine: string) => MachineDefinition,
+  planner: Planner,
   actor: NewActor,
   attendant: Attendant,
 ): Promise<{ definition: MachineDefinition; planned: Planned }> {
-  const definition = define(actor.machine);
+  const definition = planner.define(actor.machine);
   const chart = first(definition, actor.input, 1);
   const unborn: ActorDoc = {
     _id: actor.id,
@@ -66,12 +73,12 @@ export async function planBirth(
     data: actor.data,
   };
   const event = { type: 'created', at: actor.input.at };
-  return { definition, planned: await planStep(define, definition, unborn, null, chart, event, attendant) };
+  return { definition, planned: await planStep(planner, definition, unborn, null, chart, event, attendant) };
 }
 
 /** Turns what the chart said into the new document, the history line and the writes of the commit. */
 export async function planStep(
-  define: (machine: string) => MachineDefinition,
+  planner: Planner,
   definition: MachineDefinition,
   doc: ActorDoc,
   from: string | null,
@@ -81,6 +88,7 @@ export async function planStep(
 ): Promise<Planned> {
   const { answers, cause, owner } = attendant;
   const data = attendant.data?.(doc.data);
+  refuseChange(definition, doc.snapshot.context, chart.snapshot.context);
   const seq = doc.seq + 1;
   const kept = answers ? doc.calls.filter(({ id }) => id !== answers.callId) : doc.calls;
   const newCalls = callsOf(definition, doc._id, seq, chart, event.at, owner);
@@ -99,10 +107,11 @@ export async function planStep(
     updatedAt: new Date(event.at),
     data: data ? changedData(doc.data, data) : doc.data,
   };
+  const resting = await planner.shared.rest(definition, changed);
   const writes: Write[] = [
     from === null
-      ? { op: 'insert', into: definition.plural, doc: changed, onDuplicate: 'race' }
-      : updateOf(definition.plural, doc, changed, data, chart.fields),
+      ? { op: 'insert', into: definition.plural, doc: resting, onDuplicate: 'race' }
+      : updateOf(definition, doc, resting, data, chart.fields),
   ];
   // An answer that changed nothing a person would look for ("still pending") leaves no line.
   if (chart.moved || chart.asked.length > 0 || cause.kind !== 'call') {
@@ -115,7 +124,7 @@ export async function planStep(
     const wanted = await definition.writes[type]?.(view, params);
     if (Array.isArray(wanted)) writes.push(...wanted);
     for (const actor of Array.isArray(wanted) ? [] : (wanted?.actors ?? [])) {
-      const child = await planBirth(define, actor, { stepId: attendant.stepId, cause, owner });
+      const child = await planBirth(planner, actor, { stepId: attendant.stepId, cause, owner });
       children.push(child);
       writes.push(...child.planned.writes);
     }
@@ -123,6 +132,16 @@ export async function planStep(
   if (attendant.writes) writes.push(...attendant.writes);
   const asked = chart.asked.map(({ type }) => type);
   return { doc: changed, writes, newCalls, asked, children };
+}
+
+/** What is stored once for all can be changed by none. */
+function refuseChange(
+  { name, shared = [] }: MachineDefinition,
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+): void {
+  const field = shared.find((each) => before[each] !== after[each]);
+  if (field !== undefined) throw new Poison(`${name} changed ${field}, which it shares`);
 }
 
 /** Room data after a change; undefined takes a field away. */
@@ -166,26 +185,30 @@ function callsOf(
   return calls;
 }
 
-/** The guarded update of an actor: it matches only while the sequence number is what was loaded. */
+/**
+ * The guarded update of an actor: it matches only while the sequence number is what was loaded. `changed`: as it is to
+ * rest.
+ */
 export function updateOf(
-  plural: string,
+  { plural, shared }: Pick<MachineDefinition, 'plural' | 'shared'>,
   doc: ActorDoc,
   changed: ActorDoc,
   data?: Record<string, unknown>,
   fields?: Record<string, unknown>,
 ): Write {
   const filter = { _id: doc._id, seq: doc.seq };
-  const update = migrationOf(doc, changed) ?? differenceOf(doc, changed, data, fields);
+  const update = migrationOf(doc, changed) ?? differenceOf(doc, changed, shared, data, fields);
   return { op: 'update', into: plural, filter, update, onMiss: 'race' };
 }
 
 /**
- * Only what is not as it was: what stays (a rail's terms, the timers of a claim) would otherwise be sent, journalled
- * and compared again at every step. What `doc` says is what is stored, as long as the filter matches.
+ * Only what is not as it was: what stays (the timers of a claim) would otherwise be sent, journalled and compared again
+ * at every step, and what is shared never changes. What `doc` says is what is stored, as long as the filter matches.
  */
 function differenceOf(
   doc: ActorDoc,
   changed: ActorDoc,
+  shared: readonly string[] = [],
   data: Record<string, unknown> = {},
   fields: Record<string, unknown> = {},
 ): UpdateFilter<Doc> {
@@ -211,7 +234,9 @@ function differenceOf(
   // A name that MongoDB would read as a path: then all of it.
   if (names.some((name) => /^\$|\./.test(name))) set['snapshot.context'] = after;
   else
-    for (const name of names) if (after[name] !== before[name]) put(`snapshot.context.${name}`, after[name]);
+    for (const name of names)
+      if (after[name] !== before[name] && !shared.includes(name))
+        put(`snapshot.context.${name}`, after[name]);
   return { $set: set, ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}) };
 }
 

@@ -7,6 +7,7 @@ import type { Write } from '../mongo.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, ActorMissing, type MachineDefinition, Poison, type StepLine } from './document.ts';
 import { stepId, stepRange, stepsSpec } from './plan.ts';
+import { refuseAsleep, SharedParts } from './shared.ts';
 import { earliest, migrated, restore } from './step.ts';
 
 /**
@@ -39,10 +40,12 @@ export class ActorStore {
   readonly #readers = new Map<string, BatchReader<ActorDoc>>();
   readonly #cache = new Map<string, ActorDoc>();
   readonly #cacheSize: number;
+  readonly shared: SharedParts;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.#cacheSize = options.cacheSize ?? 20_000;
+    this.shared = new SharedParts(options.db, options.committer);
     for (const definition of options.definitions) {
       this.#definitions.set(definition.name, definition);
       const actors = options.db.collection<ActorDoc>(definition.plural);
@@ -50,7 +53,8 @@ export class ActorStore {
         definition.name,
         new BatchReader(async (ids) => {
           const found = await actors.find({ _id: { $in: ids } }).toArray();
-          return new Map(found.map((doc) => [doc._id, doc]));
+          const awake = await this.shared.wake(definition, found);
+          return new Map(awake.map((doc) => [doc._id, doc]));
         }),
       );
     }
@@ -111,11 +115,19 @@ export class ActorStore {
   /** A stored document as this code's version knows it. One that cannot be understood is set aside. */
   async understood(definition: MachineDefinition, stored: ActorDoc): Promise<ActorDoc> {
     try {
-      return migrated(definition, stored);
+      return await this.#lifted(definition, stored);
     } catch (error) {
       if (error instanceof Poison) await this.quarantine(definition, stored, error.message);
       throw error;
     }
+  }
+
+  /** @throws NewerDocument, Poison */
+  async #lifted(definition: MachineDefinition, stored: ActorDoc): Promise<ActorDoc> {
+    const [awake = stored] = await this.shared.wake(definition, [stored]);
+    const doc = migrated(definition, awake);
+    refuseAsleep(definition, doc);
+    return doc;
   }
 
   /**
@@ -153,7 +165,7 @@ export class ActorStore {
   ): Promise<ActorDoc | undefined> {
     const { quarantined, ...rest } = doc;
     if (!quarantined) return undefined;
-    const lifted = migrated(definition, rest as ActorDoc);
+    const lifted = await this.#lifted(definition, rest as ActorDoc);
     restore(definition, lifted);
     const dueAt = earliest(doc.timers, doc.calls);
     const seq = doc.seq + 1;

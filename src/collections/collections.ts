@@ -1,5 +1,5 @@
 import type { Db, Filter, IndexSpecification } from 'mongodb';
-import { type Actors, crowdIndexes, StepReplayed, shown } from '../actors/actors.ts';
+import { type Actors, crowdIndexes, StepReplayed } from '../actors/actors.ts';
 import { BatchReader } from '../batch.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -92,7 +92,7 @@ export class Collections {
     this.#admission = new Admission({ ...options, plural: collectionsSpec.name });
     this.#reader = new BatchReader(async (ids) => {
       const found = await this.#stored.find({ _id: { $in: ids } }).toArray();
-      return new Map(found.map((doc) => [doc._id, this.#shown(doc)]));
+      return new Map((await this.#shown(found)).map((doc) => [doc._id, doc]));
     });
   }
 
@@ -194,13 +194,13 @@ export class Collections {
       .limit(query.limit + 1)
       .toArray();
     const hasMore = found.length > query.limit;
-    const page = found.slice(0, query.limit).map((doc) => this.#shown(doc));
+    const page = await this.#shown(found.slice(0, query.limit));
     return { data: this.#presented(page), hasMore };
   }
 
   /** Documents outlive the code that wrote them: lifted before they are shown. */
-  #shown(doc: CollectionDoc): CollectionDoc {
-    return shown(this.#options.actors.definition('collection'), doc);
+  #shown(docs: readonly CollectionDoc[]): Promise<CollectionDoc[]> {
+    return this.#options.actors.shown('collection', docs);
   }
 
   #presented(docs: readonly CollectionDoc[]): CollectionObject[] {

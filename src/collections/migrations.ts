@@ -1,4 +1,4 @@
-import { type ActorDoc, type Actors, type Migration, shown, versionOf } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, type Migration, versionOf } from '../actors/actors.ts';
 import type { Understood } from '../ledger/ledger.ts';
 
 const secondMs = 1_000;
@@ -44,7 +44,9 @@ function awaiting(doc: ActorDoc): ActorDoc {
 /** Collections of older versions as the auditor, which knows no charts, is to read them. */
 export function readable(actors: Actors): Understood {
   const definition = actors.definition('collection');
-  return { version: versionOf(definition), lift: (stored) => shown(definition, stored as never) };
+  const lift: Understood['lift'] = async (stored) =>
+    (await actors.shown('collection', stored as never[])) as never;
+  return { version: versionOf(definition), lift };
 }
 
 const returning = /^(failed|expired)\.latePaid\.returning$/;

@@ -41,12 +41,14 @@ const ownedBy: Readonly<Record<string, { owner: string; field: string } | undefi
 /** What the inspector reads of MongoDB: actors and their history, by indexes, never more than asked for. */
 export class ActorSource {
   readonly #db: Db;
+  readonly #actors: Pick<Actors, 'awake'>;
   readonly #definitions: readonly MachineDefinition[];
   readonly #leaves: ReadonlyMap<string, string[]>;
   readonly #byMerchant = new Map<string, Promise<boolean>>();
 
-  constructor({ db, actors }: { db: Db; actors: Pick<Actors, 'definitions'> }) {
+  constructor({ db, actors }: { db: Db; actors: Pick<Actors, 'definitions' | 'awake'> }) {
     this.#db = db;
+    this.#actors = actors;
     this.#definitions = actors.definitions;
     this.#leaves = new Map(actors.definitions.map(({ name, machine }) => [name, leavesOf(machine.root)]));
   }
@@ -84,12 +86,11 @@ export class ActorSource {
       byDefinition.set(definition, [...(byDefinition.get(definition) ?? []), id]);
     }
     const docs = await Promise.all(
-      [...byDefinition].map(([{ plural }, ids]) =>
-        this.#db
-          .collection<ActorDoc>(plural)
-          .find({ _id: { $in: ids } }, { maxTimeMS: readWithinMs })
-          .toArray(),
-      ),
+      [...byDefinition].map(async ([{ name, plural }, ids]) => {
+        const found = this.#db.collection<ActorDoc>(plural);
+        const stored = await found.find({ _id: { $in: ids } }, { maxTimeMS: readWithinMs }).toArray();
+        return this.#actors.awake(name, stored);
+      }),
     );
     const byId = new Map(docs.flat().map((doc) => [doc._id, doc]));
     return heads.flatMap(({ definition, id }) => {

@@ -19,9 +19,9 @@ export type CollectionRow = {
   snapshot: { context: { late?: boolean; receipt?: string | null } };
 };
 /** How documents of older versions of the chart are to be read; the ledger knows no charts. */
-export type Understood = { version: number; lift(stored: CollectionRow): CollectionRow };
+export type Understood = { version: number; lift(stored: CollectionRow[]): Promise<CollectionRow[]> };
 /** What is stored is what is meant. */
-export const asStored: Understood = { version: 0, lift: (stored) => stored };
+export const asStored: Understood = { version: 0, lift: async (stored) => stored };
 
 type EntryRow = {
   _id: string;
@@ -157,7 +157,8 @@ async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promi
     }
     // To be lifted a document has to be read whole: the few that no newer code has touched.
     const whole = db.collection<CollectionRow>('collections').find({ _id: { $in: older } }, options);
-    if (older.length > 0) for await (const row of whole) caseOf(row._id).collection = lift(row);
+    if (older.length > 0)
+      for (const row of await lift(await whole.toArray())) caseOf(row._id).collection = row;
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
     const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, options);
     for await (const row of entries.project<EntryRow>(entryFields)) caseOf(row.source.id).entries.push(row);

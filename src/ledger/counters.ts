@@ -184,7 +184,7 @@ export async function* checkReserved(
     for (const [currency, total] of reserved) {
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
       const holders = db.collection(journal).aggregate<CollectionRow>(holdersOf(account), options);
-      for await (const holder of holders) total.holdsTzs += heldTzs(lift(holder));
+      for (const holder of await lift(await holders.toArray())) total.holdsTzs += heldTzs(holder);
     }
     return reserved;
   });

@@ -8,7 +8,6 @@ import {
   type MachineDefinition,
   narrowed,
   outermost,
-  shown,
   statesIn,
 } from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
@@ -84,13 +83,13 @@ export interface Page {
 
 /** A page of the actors of one machine. */
 export async function listActors<Row extends ActorDoc = ActorDoc>(
-  { db, actors }: { db: Db; actors: Pick<Actors, 'definition'> },
+  { db, actors }: { db: Db; actors: Pick<Actors, 'definition' | 'shown'> },
   machine: string,
   filter: ListFilter,
   page: Page,
 ): Promise<Listed<Row>> {
   const listed = await listStored<Row>({ db, actors }, machine, filter, page);
-  return { ...listed, rows: listed.rows.map((row) => shown(actors.definition(machine), row)) };
+  return { ...listed, rows: await actors.shown(machine, listed.rows) };
 }
 
 async function listStored<Row extends ActorDoc>(

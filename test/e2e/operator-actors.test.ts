@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Long } from 'mongodb';
+import type { ActorDoc } from '../../src/actors/actors.ts';
 import { MovableClock } from '../../src/clock.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, startTestService, until } from '../support/service.ts';
@@ -53,6 +54,14 @@ describe('operators and actors', () => {
       expect((await admin('GET', `/actors/${json.id}/history`)).text).to.not.include('255712345678');
       const endpoint = await test.endpoint(merchant.id, 'http://127.0.0.1:9999/hook');
       expect((await admin('GET', `/actors/${endpoint.id}`)).text).to.not.include('sealed');
+    });
+
+    it('with its rail’s terms, of which its document has the id only', async () => {
+      const { id } = await ended('255700000000');
+      const { terms } = test.service.wired.rails.test;
+      expect((await admin('GET', `/actors/${id}`)).json.context.terms).to.deep.equal(terms);
+      const stored = await test.service.wired.db.collection<ActorDoc>('collections').findOne({ _id: id });
+      expect(stored!.snapshot.context.terms).to.match(/^[\w-]{22}$/);
     });
 
     it('how it got there: every step with its event, from, to, actions and cause', async () => {

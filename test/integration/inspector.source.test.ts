@@ -95,7 +95,10 @@ describe('what the inspector reads', () => {
       .updateMany({ _id: { $lt: 'nest_00000005' } }, { $set: { 'data.endpointId': 'door_1' } });
     const door = { _id: 'door_1', merchantId: 'mer_door', mode: 'live', seq: 1, updatedAt: new Date(0) };
     await db.collection<{ _id: string }>('doors').insertOne(door as never);
-    const owned = new ActorSource({ db, actors: { definitions } });
+    const owned = new ActorSource({
+      db,
+      actors: { definitions, awake: async (_, stored) => [...stored] },
+    });
     const heads = await owned.matching({ machine: 'delivery', mode: 'live', merchant: 'mer_door' }, 3);
     expect(heads.map(({ id }) => id).sort()).deep.equal(['nest_00000002', 'nest_00000003', 'nest_00000004']);
     expect((await cost()).docsExamined).at.most(5);

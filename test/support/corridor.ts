@@ -13,6 +13,7 @@ import {
   type MachineDefinition,
   type StepLine,
   Sweeper,
+  sharedPartsSpec,
   stepsSpec,
 } from '../../src/actors/actors.ts';
 import { type AlertDoc, alertsSpec } from '../../src/alerts.ts';
@@ -80,7 +81,7 @@ export async function openCorridor(
   const client = options.client ?? (await connectMongo((await stores()).mongodbUri));
   const db = client.db(options.database ?? freshDatabase('corridor'));
   const ofActors = definitions.map(({ plural }) => ({ name: plural, indexes: actorIndexes }));
-  await prepareDatabase(db, [...ofActors, stepsSpec, leasesSpec, alertsSpec]);
+  await prepareDatabase(db, [...ofActors, stepsSpec, sharedPartsSpec, leasesSpec, alertsSpec]);
   const clock = options.clock ?? new MovableClock();
   const logged: Record<string, unknown>[] = [];
   const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });

@@ -177,7 +177,7 @@ export class Desk {
     await this.#bury();
     const entries = this.#till.db.collection<{ type: string }>('journal_entries').find({});
     for await (const { type } of entries) count(type);
-    const kept = new Set(['merchants', 'fee_plans', 'leases']);
+    const kept = new Set(['merchants', 'fee_plans', 'leases', 'shared_parts']);
     for (const { name } of await this.#till.db.listCollections({}, { nameOnly: true }).toArray()) {
       if (!kept.has(name)) await this.#till.db.collection(name).deleteMany({});
     }

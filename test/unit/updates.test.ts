@@ -28,7 +28,7 @@ describe('The update of an actor', () => {
 
   const updateFor = (changes: Partial<ActorDoc>, data?: Room, fields?: Room) => {
     const write = updateOf(
-      'collections',
+      { plural: 'collections' },
       doc,
       { ...doc, ...changes, ...fields, seq: 5 } as ActorDoc,
       data,
