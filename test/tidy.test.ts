@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
-import ts from 'typescript';
+import ts from 'typescript-api';
 import {
   at,
   cycleFrom,

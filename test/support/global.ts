@@ -1,11 +1,15 @@
 import { stopStores, stores } from './stores.ts';
 
 /**
- * Runs once before all suites. In CI the servers may have to be fetched, which no suite's limit of time is meant for;
+ * Runs once before all suites, in mocha's first process. In CI the servers may have to be fetched, which no suite's
+ * limit of time is meant for, and processes side by side (`--parallel`) share one pair, named in their environment;
  * elsewhere they start when the first suite asks.
  */
 export async function mochaGlobalSetup(): Promise<void> {
-  if (process.env.CI) await stores();
+  const isParallel = process.argv.includes('--parallel');
+  if (!process.env.CI && !isParallel) return;
+  const { mongodbUri, redisUrl } = await stores();
+  if (isParallel) Object.assign(process.env, { TEST_MONGODB_URI: mongodbUri, TEST_REDIS_URL: redisUrl });
 }
 
 /** Runs once after all suites, whether they passed or not (.mocharc.json, `require`). */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { isSafePattern } from 'redos-detector';
-import ts from 'typescript';
+import ts from 'typescript-api';
 import { settings } from '../../src/settings.ts';
 import { operatorsDocument } from '../support/service.ts';
 import { lineAt, nodesOf, readFolder } from '../support/sources.ts';
