@@ -342,6 +342,20 @@ describe('the house', () => {
     none(faults);
   });
 
+  it('locks what every platform installs, also where this registry does not serve it', () => {
+    type Locked = { packages: Record<string, { optionalDependencies?: Record<string, string> }> };
+    const { packages }: Locked = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    none(
+      Object.entries(packages).flatMap(([holder, { optionalDependencies }]) =>
+        Object.keys(optionalDependencies ?? {})
+          .filter(
+            (name) => !(`node_modules/${name}` in packages || `${holder}/node_modules/${name}` in packages),
+          )
+          .map((name) => `package-lock.json: ${holder} wants ${name}, which npm ci will miss; add its entry`),
+      ),
+    );
+  });
+
   it('has no file that nobody uses', () => {
     const scripts =
       readFileSync(join(root, 'package.json'), 'utf8') + readFileSync(join(root, '.mocharc.json'), 'utf8');
