@@ -164,7 +164,7 @@ const failureOf = (event: CollectionEvent): { code: FailureCode; message: string
   return { code: code ?? 'provider_unavailable', message: null };
 };
 
-export const collectionMachine = setup({
+const chart = setup({
   types: {
     context: {} as CollectionContext,
     events: {} as CollectionEvent,
@@ -275,7 +275,129 @@ export const collectionMachine = setup({
     watchDelay: ({ context }) => rungOf(context.terms.watchLadderMs, context.asks),
     failureWatchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
-}).createMachine({
+});
+
+/** How a collection that ended without money hears of what turns up later, whatever state of its end it is in. */
+const ended = chart.createStateConfig({
+  always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
+  on: {
+    'push.accepted': { actions: 'notePush' },
+    'push.unknown': { actions: 'notePush' },
+    'push.succeeded': [
+      {
+        guard: 'isLateAccepted',
+        target: 'succeeded',
+        actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
+      },
+      {
+        target: '.latePaid',
+        actions: ['keepReceipt', 'postLateReceipt', { type: 'raiseAlert', params: { kind: 'late_payment' } }],
+      },
+    ],
+    'ask.succeeded': [
+      {
+        guard: 'isLateAccepted',
+        target: 'succeeded',
+        actions: ['closeAsk', 'settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
+      },
+      {
+        target: '.latePaid',
+        actions: [
+          'closeAsk',
+          'keepReceipt',
+          'postLateReceipt',
+          { type: 'raiseAlert', params: { kind: 'late_payment' } },
+        ],
+      },
+    ],
+    'ask.undecided': { actions: 'closeAsk' },
+    'ask.notFound': { actions: 'closeAsk' },
+    'ask.failed': { actions: 'closeAsk' },
+    'ask.expired': { actions: 'closeAsk' },
+    'ask.reversed': { actions: 'closeAsk' },
+    'rail.noticed': { actions: 'ringBell' },
+    'operator.asked': { actions: 'ringBell' },
+  },
+});
+
+/** A return that was ordered is asked about until the network, or a person, says what became of it. */
+const returning = (status: 'failed' | 'expired') =>
+  chart.createStateConfig({
+    initial: 'polling',
+    entry: 'resetLadder',
+    always: { guard: 'isBellDue', actions: ['openAsk', 'askReturn'] },
+    on: {
+      'reverse.accepted': { actions: ['noteReturn', 'ringBell'] },
+      'reverse.failed': { actions: ['noteReturn', 'ringBell'] },
+      'reverse.unknown': {
+        actions: ['noteReturn', { type: 'raiseAlert', params: { kind: 'return_unknown' } }, 'ringBell'],
+      },
+      'ask.succeeded': [
+        {
+          guard: 'isReturnRefuted',
+          target: 'held',
+          actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'return_failed' } }],
+        },
+        { actions: 'closeAsk' },
+      ],
+      'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
+      'operator.retried': {
+        target: '.polling',
+        actions: ['resetLadder', 'orderReturn', 'reversePayment'],
+      },
+      'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
+    },
+    states: {
+      polling: {
+        id: `${status}ReturnPolling`,
+        after: {
+          returnDelay: {
+            guard: 'hasReviewAsksLeft',
+            target: 'polling',
+            reenter: true,
+            actions: ['countAsk', 'ringBell'],
+          },
+        },
+      },
+    },
+  });
+
+/** Money that came after the end is held until a person accepts it or orders its return. */
+const latePaid = (status: 'failed' | 'expired') =>
+  chart.createStateConfig({
+    initial: 'held',
+    on: {
+      'push.succeeded': {},
+      'ask.succeeded': { actions: 'closeAsk' },
+      'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
+    },
+    states: {
+      held: {
+        on: {
+          'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
+          'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
+          'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
+          'operator.acceptedLate': {
+            target: '#succeeded',
+            actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
+          },
+          'operator.returnedLate': {
+            target: 'returning',
+            actions: ['orderReturn', 'reversePayment'],
+          },
+        },
+      },
+      returning: returning(status),
+      returned: {
+        on: {
+          'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
+          'reverse.succeeded': {},
+        },
+      },
+    },
+  });
+
+export const collectionMachine = chart.createMachine({
   id: 'collection',
   version: '2',
   options: { maxIterations: 100 },
@@ -491,191 +613,20 @@ export const collectionMachine = setup({
     failed: {
       id: 'failed',
       initial: 'watching',
-      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
-      on: {
-        'push.accepted': { actions: 'notePush' },
-        'push.unknown': { actions: 'notePush' },
-        'push.succeeded': [
-          {
-            guard: 'isLateAccepted',
-            target: 'succeeded',
-            actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
-          },
-          {
-            target: '.latePaid',
-            actions: [
-              'keepReceipt',
-              'postLateReceipt',
-              { type: 'raiseAlert', params: { kind: 'late_payment' } },
-            ],
-          },
-        ],
-        'ask.succeeded': [
-          {
-            guard: 'isLateAccepted',
-            target: 'succeeded',
-            actions: [
-              'closeAsk',
-              'settleSuccess',
-              'markLate',
-              'postCapture',
-              'recordEvent',
-              'openDeliveries',
-            ],
-          },
-          {
-            target: '.latePaid',
-            actions: [
-              'closeAsk',
-              'keepReceipt',
-              'postLateReceipt',
-              { type: 'raiseAlert', params: { kind: 'late_payment' } },
-            ],
-          },
-        ],
-        'ask.undecided': { actions: 'closeAsk' },
-        'ask.notFound': { actions: 'closeAsk' },
-        'ask.failed': { actions: 'closeAsk' },
-        'ask.expired': { actions: 'closeAsk' },
-        'ask.reversed': { actions: 'closeAsk' },
-        'rail.noticed': { actions: 'ringBell' },
-        'operator.asked': { actions: 'ringBell' },
-      },
+      ...ended,
       states: {
         watching: {
           id: 'failedWatching',
           after: { failureWatchDelay: { target: 'resting', actions: 'ringBell' } },
         },
         resting: {},
-        latePaid: {
-          initial: 'held',
-          on: {
-            'push.succeeded': {},
-            'ask.succeeded': { actions: 'closeAsk' },
-            'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
-          },
-          states: {
-            held: {
-              on: {
-                'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
-                'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
-                'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
-                'operator.acceptedLate': {
-                  target: '#succeeded',
-                  actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
-                },
-                'operator.returnedLate': {
-                  target: 'returning',
-                  actions: ['orderReturn', 'reversePayment'],
-                },
-              },
-            },
-            returning: {
-              initial: 'polling',
-              entry: 'resetLadder',
-              always: { guard: 'isBellDue', actions: ['openAsk', 'askReturn'] },
-              on: {
-                'reverse.accepted': { actions: ['noteReturn', 'ringBell'] },
-                'reverse.failed': { actions: ['noteReturn', 'ringBell'] },
-                'reverse.unknown': {
-                  actions: [
-                    'noteReturn',
-                    { type: 'raiseAlert', params: { kind: 'return_unknown' } },
-                    'ringBell',
-                  ],
-                },
-                'ask.succeeded': [
-                  {
-                    guard: 'isReturnRefuted',
-                    target: 'held',
-                    actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'return_failed' } }],
-                  },
-                  { actions: 'closeAsk' },
-                ],
-                'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
-                'operator.retried': {
-                  target: '.polling',
-                  actions: ['resetLadder', 'orderReturn', 'reversePayment'],
-                },
-                'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
-              },
-              states: {
-                polling: {
-                  id: 'failedReturnPolling',
-                  after: {
-                    returnDelay: {
-                      guard: 'hasReviewAsksLeft',
-                      target: 'polling',
-                      reenter: true,
-                      actions: ['countAsk', 'ringBell'],
-                    },
-                  },
-                },
-              },
-            },
-            returned: {
-              on: {
-                'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
-                'reverse.succeeded': {},
-              },
-            },
-          },
-        },
+        latePaid: latePaid('failed'),
       },
     },
     expired: {
       id: 'expired',
       initial: 'watching',
-      always: { guard: 'isBellDue', actions: ['openAsk', 'askRail'] },
-      on: {
-        'push.accepted': { actions: 'notePush' },
-        'push.unknown': { actions: 'notePush' },
-        'push.succeeded': [
-          {
-            guard: 'isLateAccepted',
-            target: 'succeeded',
-            actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
-          },
-          {
-            target: '.latePaid',
-            actions: [
-              'keepReceipt',
-              'postLateReceipt',
-              { type: 'raiseAlert', params: { kind: 'late_payment' } },
-            ],
-          },
-        ],
-        'ask.succeeded': [
-          {
-            guard: 'isLateAccepted',
-            target: 'succeeded',
-            actions: [
-              'closeAsk',
-              'settleSuccess',
-              'markLate',
-              'postCapture',
-              'recordEvent',
-              'openDeliveries',
-            ],
-          },
-          {
-            target: '.latePaid',
-            actions: [
-              'closeAsk',
-              'keepReceipt',
-              'postLateReceipt',
-              { type: 'raiseAlert', params: { kind: 'late_payment' } },
-            ],
-          },
-        ],
-        'ask.undecided': { actions: 'closeAsk' },
-        'ask.notFound': { actions: 'closeAsk' },
-        'ask.failed': { actions: 'closeAsk' },
-        'ask.expired': { actions: 'closeAsk' },
-        'ask.reversed': { actions: 'closeAsk' },
-        'rail.noticed': { actions: 'ringBell' },
-        'operator.asked': { actions: 'ringBell' },
-      },
+      ...ended,
       states: {
         watching: {
           id: 'expiredWatching',
@@ -692,80 +643,7 @@ export const collectionMachine = setup({
           },
         },
         resting: {},
-        latePaid: {
-          initial: 'held',
-          on: {
-            'push.succeeded': {},
-            'ask.succeeded': { actions: 'closeAsk' },
-            'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
-          },
-          states: {
-            held: {
-              on: {
-                'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
-                'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
-                'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
-                'operator.acceptedLate': {
-                  target: '#succeeded',
-                  actions: ['settleSuccess', 'markLate', 'releaseLate', 'recordEvent', 'openDeliveries'],
-                },
-                'operator.returnedLate': {
-                  target: 'returning',
-                  actions: ['orderReturn', 'reversePayment'],
-                },
-              },
-            },
-            returning: {
-              initial: 'polling',
-              entry: 'resetLadder',
-              always: { guard: 'isBellDue', actions: ['openAsk', 'askReturn'] },
-              on: {
-                'reverse.accepted': { actions: ['noteReturn', 'ringBell'] },
-                'reverse.failed': { actions: ['noteReturn', 'ringBell'] },
-                'reverse.unknown': {
-                  actions: [
-                    'noteReturn',
-                    { type: 'raiseAlert', params: { kind: 'return_unknown' } },
-                    'ringBell',
-                  ],
-                },
-                'ask.succeeded': [
-                  {
-                    guard: 'isReturnRefuted',
-                    target: 'held',
-                    actions: ['closeAsk', { type: 'raiseAlert', params: { kind: 'return_failed' } }],
-                  },
-                  { actions: 'closeAsk' },
-                ],
-                'ask.reversed': { target: 'returned', actions: ['closeAsk', 'postReturn'] },
-                'operator.retried': {
-                  target: '.polling',
-                  actions: ['resetLadder', 'orderReturn', 'reversePayment'],
-                },
-                'operator.confirmedReturn': { target: 'returned', actions: 'postReturn' },
-              },
-              states: {
-                polling: {
-                  id: 'expiredReturnPolling',
-                  after: {
-                    returnDelay: {
-                      guard: 'hasReviewAsksLeft',
-                      target: 'polling',
-                      reenter: true,
-                      actions: ['countAsk', 'ringBell'],
-                    },
-                  },
-                },
-              },
-            },
-            returned: {
-              on: {
-                'ask.succeeded': { actions: ['closeAsk', 'recordContradiction'] },
-                'reverse.succeeded': {},
-              },
-            },
-          },
-        },
+        latePaid: latePaid('expired'),
       },
     },
   },

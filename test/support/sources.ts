@@ -75,7 +75,7 @@ export function starts(text: string, path: string): boolean {
 
 /** More than its declaration: the chart names it in quotes. */
 export function usedInChart(text: string, name: string): boolean {
-  const chart = text.slice(text.indexOf('createMachine('));
+  const chart = text.slice(text.search(/\.create(Machine|StateConfig)\(/));
   return chart.includes(`'${name}'`);
 }
 
