@@ -4,6 +4,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 
 COPY package.json package-lock.json ./
+COPY packages/durable-actors/package.json packages/durable-actors/
 RUN npm ci --omit=dev && npm cache clean --force
 
 COPY . .

@@ -1,4 +1,4 @@
-import { stopwatch } from '../src/clock.ts';
+import { stopwatch } from '@kusanya/durable-actors';
 
 /** What is to be reached, as ratios within one run or as figures of one unit; `least` or `most`. */
 const goals: readonly { figure: string; what: string; least?: number; most?: number; unit?: string }[] = [

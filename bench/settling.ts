@@ -1,12 +1,17 @@
 import process from 'node:process';
+import {
+  Actors,
+  Committer,
+  type Doc,
+  MovableClock,
+  prepareDatabase,
+  type Write,
+} from '@kusanya/durable-actors';
 import { Long } from 'mongodb';
 import { settlementMachine } from '../machines/settlement.ts';
-import { Actors, Committer } from '../src/actors/actors.ts';
-import { MovableClock } from '../src/clock.ts';
 import { collectionSucceeded, post } from '../src/ledger/ledger.ts';
 import { limits } from '../src/limits.ts';
 import { createLog } from '../src/log.ts';
-import { type Doc, prepareDatabase, type Write } from '../src/mongo.ts';
 import {
   Settlements,
   settlementCallEffects,

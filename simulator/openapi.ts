@@ -1,4 +1,4 @@
-import type { Clock } from '../src/clock.ts';
+import type { Clock } from '@kusanya/durable-actors';
 import { drawnMs, type PushLine } from '../src/rails/rails.ts';
 import type { Faults, Operation } from './faults.ts';
 import { breachOf, pushRules, queryRules, reversalRules } from './fields.ts';

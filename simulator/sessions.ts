@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../src/clock.ts';
+import type { Clock } from '@kusanya/durable-actors';
 import type { Journal, Line } from './journal.ts';
 
 interface SessionsOptions {

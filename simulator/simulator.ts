@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type Clock, SystemClock } from '../src/clock.ts';
+import { type Clock, SystemClock } from '@kusanya/durable-actors';
 import { debitMs } from '../src/rails/rails.ts';
 import { Bells, type Heard } from './callbacks.ts';
 import { type Controlled, control } from './control.ts';

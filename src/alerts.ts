@@ -1,9 +1,9 @@
+import type { ActorDoc, Clock, CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { type Clock, isoTime } from './clock.ts';
 import { newId } from './ids.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
-import type { CollectionSpec, Doc, Write } from './mongo.ts';
+import { isoTime } from './time.ts';
 
 /** Something a person must know about. Written in the commit of what caused it, and told afterwards. */
 export interface AlertDoc extends Doc {
@@ -36,6 +36,11 @@ export function raiseAlert(alert: Omit<AlertDoc, '_id' | 'at'> & { at: number })
   const at = new Date(alert.at);
   const doc = { ...alert, _id: newId('alr', alert.at), at, tellAt: at };
   return { op: 'insert', into: alertsSpec.name, doc, onDuplicate: 'refuse' };
+}
+
+/** The alert of an actor that is set aside, for its commit. */
+export function quarantineAlert({ _id, merchantId, mode }: ActorDoc, why: string, at: number): Write[] {
+  return [raiseAlert({ kind: 'actor_quarantined', at, about: _id, merchantId, mode, detail: { why } })];
 }
 
 interface AlertTellerOptions {

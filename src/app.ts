@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { type Clock, type Queues, queueNames } from '@kusanya/durable-actors';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
-import { queueNames } from './actors/actors.ts';
-import type { Clock } from './clock.ts';
 import { isSandbox } from './collections/collections.ts';
 import {
   CollectionObject,
@@ -109,7 +108,6 @@ import {
   showSettlement as showAnySettlement,
 } from './operators/settlementRoutes.ts';
 import { downloadStatement, type StatementAdminDeps } from './operators/statementRoutes.ts';
-import type { Queues } from './queue.ts';
 import { doorbellQueue } from './rails/rails.ts';
 import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {

@@ -1,31 +1,11 @@
-import process from 'node:process';
+import { armFailpoint as arm, enginePoints, failpoint as pass } from '@kusanya/durable-actors';
 
-/**
- * Points between two instructions that a crash may part. The fault suite has the process killed at each of them, as
- * `kill -9` does: no handler runs and nothing is flushed (test/faults/failpoints.test.ts).
- */
-export const failpoints = [
-  'beforeAnswer',
-  'beforeTransaction',
-  'beforeCommit',
-  'afterCommit',
-  'beforeHandover',
-  'afterHandover',
-  'beforeClaim',
-  'afterClaim',
-  'beforeCall',
-  'afterCall',
-  'afterCallAnswer',
-  'beforeTimer',
-  'afterTimer',
-  'afterCallback',
-] as const;
+/** The actors' failpoints, and two of the service's own (test/faults/failpoints.test.ts kills a process at each). */
+export const failpoints = ['beforeAnswer', ...enginePoints, 'afterCallback'] as const;
 
 type Failpoint = (typeof failpoints)[number];
 
 const pattern = new RegExp(`^(${failpoints.join('|')})(?::([1-9]\\d{0,5}))?$`);
-
-let armed: { name: string; passes: number } | undefined;
 
 /** Whether a text names a failpoint: `afterCommit`, or `afterCommit:5` for the fifth time that it is passed. */
 export function isFailpoint(text: string): boolean {
@@ -36,12 +16,8 @@ export function isFailpoint(text: string): boolean {
 export function armFailpoint(text: string): void {
   const [, name, passes] = pattern.exec(text) ?? [];
   if (!name) throw new RangeError(`no failpoint: ${text}`);
-  armed = { name, passes: Number(passes ?? 1) };
+  arm(name, Number(passes ?? 1));
 }
 
-/** Marks a point. Costs one comparison where none is armed. */
-export function failpoint(name: Failpoint): void {
-  if (armed === undefined || armed.name !== name) return;
-  armed.passes -= 1;
-  if (armed.passes === 0) process.kill(process.pid, 'SIGKILL');
-}
+/** Marks a point of the service's own. */
+export const failpoint: (name: Failpoint) => void = pass;

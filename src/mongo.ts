@@ -1,97 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type ClientSession,
-  type Db,
-  type Document,
-  type Filter,
-  Long,
-  MongoClient,
-  MongoError,
-  MongoNetworkError,
-  MongoServerError,
-  type UpdateFilter,
-} from 'mongodb';
-import { type SystemClock, steadyMs, stopwatch } from './clock.ts';
+import { type CollectionSpec, connectMongo, stopwatch } from '@kusanya/durable-actors';
+import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { limits } from './limits.ts';
 
-/**
- * MongoDB is the truth. Everything is written with majority and journal, set on the client *and* on each
- * transaction, because a transaction can silently fall back to weaker settings.
- */
-export const durable = { w: 'majority', journal: true } as const;
-
-/** Documents of this service are keyed by strings. */
-export type Doc = Document & { _id: string };
-
-/**
- * What a lost write means to the one who asked for it:
- * `race`: somebody was faster, read again and decide again; `replay`: this request was already answered;
- * `refuse`: a rule of the books forbids it, never retried blindly.
- */
-export type Conflict = 'race' | 'replay' | 'refuse';
-
-/**
- * One write of a step. A step's writes are committed all at once or not at all (actors/commit.ts); rooms
- * return them as data and never write themselves.
- */
-export type Write =
-  | { op: 'insert'; into: string; doc: Doc; onDuplicate: Conflict }
-  /** Must match exactly one document; a miss is a conflict of the named kind. */
-  | { op: 'update'; into: string; filter: Filter<Doc>; update: UpdateFilter<Doc>; onMiss: Conflict }
-  /** Removes one document if it is there. */
-  | { op: 'remove'; into: string; filter: Filter<Doc> }
-  /** Adds to counters of one document, made on first use. Merged with others of the same batch. */
-  | { op: 'increment'; into: string; id: string; amounts: Record<string, Long>; onInsert: Document };
-
-/** A room's MongoDB collection: its name, indexes and validator, created at start. */
-export interface CollectionSpec {
-  name: string;
-  indexes?: {
-    key: Record<string, 1 | -1>;
-    unique?: boolean;
-    sparse?: boolean;
-    partial?: Document;
-    expireAfterSeconds?: number;
-  }[];
-  /** Names of indexes that earlier versions had: dropped once no process of such a version is alive. */
-  retired?: readonly string[];
-  validator?: Document;
-}
+/** MongoDB beyond what the actors need of it: money, indexes that go, and clients that may wait for long. */
 
 /** Whole shillings as a 64-bit integer: the driver writes numbers of 2^31 and more as doubles. */
 export function int64(value: number): Long {
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer: ${value}`);
   return Long.fromNumber(value);
-}
-
-/** How patient a client is with a line on which MongoDB says nothing. */
-export interface LineOptions {
-  /** A line on which an answer is so long in coming is given up. */
-  silenceMs?: number;
-  maxPoolSize?: number;
-}
-
-/**
- * Connects with the write and read concerns the whole service relies on. A line that takes bytes and answers nothing
- * (a firewall that forgot it) looks alive to both ends: only the wait for an answer tells, so every command has one.
- * The driver (7.9) then asks once more on another line what may be asked twice, a commit too. Its `timeoutMS` has no
- * effect in that version, and its `maxTimeMS` would be told to the very server that is not heard.
- */
-export async function connectMongo(uri: string, options: LineOptions = {}): Promise<MongoClient> {
-  const client = new MongoClient(uri, {
-    writeConcern: durable,
-    readConcern: { level: 'majority' },
-    retryWrites: true,
-    serverSelectionTimeoutMS: 5_000,
-    connectTimeoutMS: 5_000,
-    socketTimeoutMS: options.silenceMs ?? limits.mongoSilenceMs,
-    // Lines that nobody used for so long are the ones that firewalls forget, and they would be found out one by one.
-    maxIdleTimeMS: limits.minuteMs,
-    ignoreUndefined: true,
-    maxPoolSize: options.maxPoolSize ?? 20,
-  });
-  await client.connect();
-  return client;
 }
 
 /** For work on everything that is stored (indexes, the audit): nothing that a request waits for may use it. */
@@ -125,75 +42,6 @@ export class LineWatch {
   }
 }
 
-const brokenLineCodes: ReadonlySet<unknown> = new Set([
-  'EPIPE',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'ERR_STREAM_DESTROYED',
-]);
-
-/**
- * The line broke or fell silent under a command: whether it was carried out is not known. The driver (7.9) lets
- * Node's own error out as it is when a line breaks while a command is being written.
- */
-export function isLineFault(error: unknown): boolean {
-  return (
-    error instanceof MongoNetworkError || brokenLineCodes.has((error as { code?: unknown } | undefined)?.code)
-  );
-}
-
-/** Names of the driver's classes: importing each would tie us to what it exports this year. */
-const outageName =
-  /^Mongo(ServerSelection|PoolCleared|PoolClosed|WaitQueueTimeout|NotConnected|TopologyClosed|ClientClosed|ExpiredSession|OperationTimeout|WriteConcern)Error$/;
-
-/**
- * Server codes that pass: interrupted and shutting down, elections, time limits, write concern not reached,
- * disk full, transaction not committed in time.
- */
-const outageCodes: ReadonlySet<unknown> = new Set([
-  6, 7, 24, 50, 64, 89, 91, 112, 133, 134, 189, 202, 251, 262, 317, 358, 9001, 10107, 11600, 11601, 11602,
-  13435, 13436, 14031,
-]);
-
-const outageLabels = ['TransientTransactionError', 'RetryableWriteError', 'UnknownTransactionCommitResult'];
-
-/**
- * MongoDB cannot be reached, does not take writes or did not tell how one ended: not the asker's fault, and it will
- * pass. The one judge of that for requests, commits and workers.
- */
-export function isOutage(error: unknown): boolean {
-  if (isLineFault(error)) return true;
-  if (!(error instanceof MongoError)) return false;
-  if (outageName.test(error.name) || outageLabels.some((label) => error.hasErrorLabel(label))) return true;
-  return error instanceof MongoServerError && outageCodes.has(Number(error.code));
-}
-
-/** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */
-export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]): Promise<void> {
-  const existing = new Set(
-    (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
-  );
-  for (const spec of specs) {
-    if (!existing.has(spec.name)) {
-      await db.createCollection(spec.name).catch((error: { code?: number }) => {
-        if (error.code !== 48) throw error; // NamespaceExists: another process was faster
-      });
-    }
-    if (spec.validator) {
-      await db.command({ collMod: spec.name, validator: spec.validator, validationLevel: 'strict' });
-    }
-    if (spec.indexes?.length) {
-      await db.collection(spec.name).createIndexes(
-        spec.indexes.map(({ key, partial, ...options }) => ({
-          key,
-          ...options,
-          ...(partial ? { partialFilterExpression: partial } : {}),
-        })),
-      );
-    }
-  }
-}
-
 /**
  * Drops the indexes that the specs no longer have. Any process may do it, any number of times. The names that went are
  * given back, as `collection.index`.
@@ -213,14 +61,6 @@ export async function retireIndexes(db: Db, specs: readonly CollectionSpec[]): P
     }
   }
   return gone;
-}
-
-/** Sets the clock's offset to MongoDB's wall clock, measured over one round trip. */
-export async function measureClockOffset(db: Db, clock: SystemClock): Promise<void> {
-  const before = steadyMs();
-  const { localTime } = (await db.admin().command({ hello: 1 })) as { localTime: Date };
-  const after = steadyMs();
-  clock.offsetMs = Math.round(localTime.getTime() - (before + after) / 2);
 }
 
 /** To be given to every read that belongs to a snapshot. */

@@ -1,9 +1,17 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ActorWorkers, Sweeper } from './actors/actors.ts';
+import {
+  ActorWorkers,
+  type Clock,
+  connectMongo,
+  measureClockOffset,
+  prepareDatabase,
+  Queues,
+  Sweeper,
+  SystemClock,
+} from '@kusanya/durable-actors';
 import { AlertTeller } from './alerts.ts';
 import { createMerchantApp, createOperatorApp, operatorBehind } from './app.ts';
-import { type Clock, SystemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
@@ -11,17 +19,8 @@ import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
-import {
-  closeMongo,
-  connectMongo,
-  connectPatiently,
-  LineWatch,
-  measureClockOffset,
-  prepareDatabase,
-  retireIndexes,
-} from './mongo.ts';
+import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
 import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
-import { Queues } from './queue.ts';
 import { strandedRelease } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
 
@@ -54,7 +53,7 @@ export async function startService({
     stops.length = 0;
   };
   try {
-    const client = await connectMongo(config.mongodbUri);
+    const client = await connectMongo(config.mongodbUri, { silenceMs: limits.mongoSilenceMs });
     stops.push(() => closeMongo(client));
     const lines = new LineWatch(client);
     const patient = await connectPatiently(config.mongodbUri);

@@ -1,4 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import {
+  Actors,
+  BatchReader,
+  type Clock,
+  type CollectionSpec,
+  Committer,
+  Handover,
+  Lanes,
+  Lease,
+  leasesSpec,
+  type MachineDefinition,
+  type Queues,
+  sharedPartsSpec,
+  shown,
+  stateText,
+  stepsSpec,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { AnyMachineSnapshot } from 'xstate';
 import { breakerMachine } from '../machines/breaker.ts';
@@ -7,23 +24,7 @@ import { deliveryMachine } from '../machines/delivery.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
 import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
-import {
-  Actors,
-  Committer,
-  Handover,
-  Lanes,
-  Lease,
-  leasesSpec,
-  type MachineDefinition,
-  outermost,
-  sharedPartsSpec,
-  shown,
-  stateText,
-  stepsSpec,
-} from './actors/actors.ts';
-import { alertsSpec } from './alerts.ts';
-import { BatchReader } from './batch.ts';
-import type { Clock } from './clock.ts';
+import { alertsSpec, quarantineAlert } from './alerts.ts';
 import {
   Collections,
   collectionMigrations,
@@ -56,9 +57,7 @@ import { limits, rescueMs } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
-import type { CollectionSpec } from './mongo.ts';
 import { auditSpec, Operators, operatorsSpec } from './operators/operators.ts';
-import type { Queues } from './queue.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Breakers,
@@ -82,6 +81,7 @@ import {
 } from './rails/rails.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import { SettlementReader, Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
+import { outermost } from './standing.ts';
 import {
   deliveryCallEffects,
   deliveryWriteEffects,
@@ -263,7 +263,8 @@ function corridorOf(
   watch: WorkObserver,
 ): Pick<Wired, 'actors' | 'lanes' | 'handover'> {
   const lanes = new Lanes();
-  const actors = new Actors({ db, clock, log, committer, definitions, lanes, owner });
+  const ofActors = { db, clock, log, committer, definitions, lanes, owner };
+  const actors = new Actors({ ...ofActors, onQuarantine: quarantineAlert });
   actors.onStep(watch.stepped);
   const handover = new Handover({ actors, queues, lanes, clock, log, owner, horizonMs });
   return { lanes, actors, handover };

@@ -25,19 +25,17 @@ import {
  */
 /** Rooms of src, each with the rooms it may import besides machines and tools. Payments never walk back. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  actors: [],
   charts: [],
-  collections: ['actors', 'events', 'ledger', 'merchants', 'rails', 'webhooks'],
+  collections: ['events', 'ledger', 'merchants', 'rails', 'webhooks'],
   console: ['charts', 'http'],
   embedded: [],
   events: [],
   http: ['merchants'],
-  inspector: ['actors', 'embedded', 'http'],
+  inspector: ['embedded', 'http'],
   ledger: [],
   merchants: [],
-  metrics: ['actors', 'collections', 'ledger', 'settlement', 'webhooks'],
+  metrics: ['collections', 'ledger', 'settlement', 'webhooks'],
   operators: [
-    'actors',
     'charts',
     'collections',
     'events',
@@ -48,9 +46,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'settlement',
     'webhooks',
   ],
-  rails: ['actors'],
-  settlement: ['actors', 'ledger'],
-  webhooks: ['actors', 'events'],
+  rails: [],
+  settlement: ['ledger'],
+  webhooks: ['events'],
 };
 
 /** Files of src that know all rooms. Every other file beside them is a tool, which knows none. */
@@ -68,8 +66,7 @@ const sideDoors: Readonly<Record<string, RegExp>> = {
 
 /** Files that read the local clock, and why it may not be the service's. */
 const ownTime: Readonly<Record<string, string>> = {
-  'src/clock.ts': 'it is the clock',
-  'src/actors/work.ts': 'BullMQ reckons its delays by the local clock',
+  'packages/durable-actors/src/clock.ts': 'it is the clock',
   'src/webhooks/verify.ts': 'merchants copy it; there is no service around it',
 };
 
@@ -96,10 +93,13 @@ const linesMax = { function: 70, source: 400, machine: 800 };
 const impure =
   /^(Date|performance|crypto|process|Math\.random|setTimeout|setInterval|setImmediate|fetch|newId)$/;
 
-const sources = ['src', 'machines', 'simulator', 'bench', 'test'].flatMap(readFolder);
+const sources = ['src', 'machines', 'packages', 'simulator', 'bench', 'test'].flatMap(readFolder);
 const ofSrc = sources.filter(({ path }) => path.startsWith('src/'));
+const ofPackages = sources.filter(({ path }) => path.startsWith('packages/'));
+/** What runs in production. */
+const ofProduct = [...ofSrc, ...ofPackages.filter(({ path }) => !isTest(path))];
 const ofMachines = sources.filter(({ path }) => path.startsWith('machines/'));
-const ofTests = sources.filter(({ path }) => path.startsWith('test/'));
+const ofTests = sources.filter(({ path }) => isTest(path));
 
 describe('the house', () => {
   it('imports only in the direction in which a payment walks', () => {
@@ -166,6 +166,19 @@ describe('the house', () => {
     none([...needs.keys()].flatMap((room) => cycleFrom(room, needs)));
   });
 
+  it('uses a package by its name, and no package knows of the service', () => {
+    const faults = sources.flatMap(({ path, imports }) =>
+      imports.flatMap(({ line, target, isOurs }) => {
+        const [from, to] = [packageOf(path), packageOf(target)];
+        if (from !== undefined && isOurs && to !== from)
+          return [`${path}:${line}: imports ${target}; a package stands alone`];
+        if (from !== undefined || to === undefined || isTest(path)) return [];
+        return [`${path}:${line}: imports ${target}; import the package by its name`];
+      }),
+    );
+    none(faults);
+  });
+
   it('writes imports of its own files with their ending', () => {
     const faults = sources.flatMap(({ path, imports }) =>
       imports.flatMap(({ line, target, isOurs }) =>
@@ -190,7 +203,7 @@ describe('the house', () => {
   });
 
   it(`has no file of more than ${linesMax.source} lines (a chart is one page of ${linesMax.machine})`, () => {
-    const faults = [...ofSrc, ...ofMachines].flatMap(({ path, text }) => {
+    const faults = [...ofProduct, ...ofMachines].flatMap(({ path, text }) => {
       const most = path.startsWith('machines/') ? linesMax.machine : linesMax.source;
       const count = text.trimEnd().split('\n').length;
       return count > most ? [`${path}: ${count} lines; divide it by what it is about`] : [];
@@ -254,13 +267,13 @@ describe('the house', () => {
   });
 
   it('reads the environment in one place', () => {
-    none(mentions(ofSrc, 'process.env', ['src/config.ts'], 'read it in src/config.ts'));
+    none(mentions(ofProduct, 'process.env', ['src/config.ts'], 'read it in src/config.ts'));
   });
 
   it('reads the clock in one place', () => {
     const reason = `use clock.now(), or say in ownTime (${basename(import.meta.filename)}) why not`;
     const except = Object.keys(ownTime);
-    const faults = ofSrc
+    const faults = ofProduct
       .filter(({ path }) => !except.includes(path))
       .flatMap(({ path, tree }) =>
         nodesOf(tree)
@@ -270,15 +283,18 @@ describe('the house', () => {
           )
           .map((node) => `${at(path, tree, node)}: new Date() is banned; ${reason}`),
       );
-    none([...mentions(ofSrc, 'Date.now', except, reason), ...faults]);
+    none([...mentions(ofProduct, 'Date.now', except, reason), ...faults]);
   });
 
   it('reaches the stores by clients that wait for no answer for ever', () => {
     const clients: Readonly<Record<string, { files: readonly string[]; instead: string }>> = {
-      MongoClient: { files: ['src/mongo.ts', 'src/embedded/mongod.ts'], instead: 'call connectMongo' },
-      Redis: { files: ['src/queue.ts'], instead: 'use the one of src/queue.ts' },
+      MongoClient: {
+        files: ['packages/durable-actors/src/mongo.ts', 'src/embedded/mongod.ts'],
+        instead: 'call connectMongo',
+      },
+      Redis: { files: ['packages/durable-actors/src/queue.ts'], instead: 'use the one of Queues' },
     };
-    const made = ofSrc.flatMap(({ path, tree }) =>
+    const made = ofProduct.flatMap(({ path, tree }) =>
       nodesOf(tree)
         .filter(ts.isNewExpression)
         .flatMap((node) => {
@@ -289,7 +305,7 @@ describe('the house', () => {
     );
     const patient = ['src/mongo.ts', 'src/service.ts'];
     const reason = 'only indexes and the audit may take as long as they like';
-    none([...made, ...mentions(ofSrc, 'connectPatiently', patient, reason)]);
+    none([...made, ...mentions(ofProduct, 'connectPatiently', patient, reason)]);
   });
 
   it('never writes to the console', () => {
@@ -359,11 +375,14 @@ describe('the house', () => {
   it('has no file that nobody uses', () => {
     const scripts =
       readFileSync(join(root, 'package.json'), 'utf8') + readFileSync(join(root, '.mocharc.json'), 'utf8');
-    const isTest = (path: string) => /\.test\.ts$/.test(path);
-    const isEntry = (path: string) => path in entries || isTest(path) || scripts.includes(path);
+    const isEntry = (path: string) =>
+      path in entries ||
+      /\.test\.ts$/.test(path) ||
+      /^packages\/[^/]+\/src\/index\.ts$/.test(path) ||
+      scripts.includes(path);
     const used = new Set(sources.filter(({ path }) => isEntry(path)).map(({ path }) => path));
     // A file of src that only a test imports is dead; what tests and the bench start by its name is not.
-    const areas = [['src', 'machines', 'simulator', 'bench'], ['test']];
+    const areas = [['src', 'machines', 'packages', 'simulator', 'bench'], ['test']];
     for (const area of areas) {
       const inside = sources.filter(({ path }) => area.includes(path.split('/')[0]!));
       for (let before = -1; before < used.size; ) {
@@ -416,6 +435,15 @@ function effectFaults({ path, tree, text }: Source): string[] {
 
 function none(faults: readonly string[]): void {
   expect(faults.join('\n'), 'faults').to.equal('');
+}
+
+function packageOf(path: string): string | undefined {
+  return /^packages\/([^/]+)\//.exec(path)?.[1];
+}
+
+/** Belongs to the tests: of the service, or of a package. */
+function isTest(path: string): boolean {
+  return /^(packages\/[^/]+\/)?test\//.test(path);
 }
 
 function roomOf(path: string): string | undefined {

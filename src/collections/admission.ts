@@ -1,5 +1,5 @@
+import type { Clock } from '@kusanya/durable-actors';
 import type { Db, Filter } from 'mongodb';
-import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { phoneTurnsSpec, type Rails } from '../rails/rails.ts';

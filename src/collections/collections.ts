@@ -1,14 +1,20 @@
+import {
+  type Actors,
+  BatchReader,
+  type Clock,
+  type CollectionSpec,
+  StepReplayed,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db, Filter, IndexSpecification } from 'mongodb';
-import { type Actors, crowdIndexes, StepReplayed } from '../actors/actors.ts';
-import { BatchReader } from '../batch.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { idFloor, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
-import { type CollectionSpec, int64, type Write } from '../mongo.ts';
+import { int64 } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
+import { crowdIndexes } from '../standing.ts';
 import { Admission } from './admission.ts';
 import { isSandbox, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';

@@ -1,5 +1,3 @@
-import type { Db } from 'mongodb';
-import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
 import {
   type CallAnswer,
   type CallEffect,
@@ -9,8 +7,11 @@ import {
   type NewActor,
   StepRefused,
   type StepView,
+  type Write,
   type WriteEffect,
-} from '../actors/actors.ts';
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
@@ -25,7 +26,7 @@ import {
   receiptsSpec,
   successProvedFalse,
 } from '../ledger/ledger.ts';
-import type { Write } from '../mongo.ts';
+import { limits } from '../limits.ts';
 import {
   answerWrite,
   claimedCodes,
@@ -177,6 +178,7 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       patienceMs: 150_000,
       factual: true,
       atMostOnce: {
+        pickupMs: limits.pickupMs,
         lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
       },
       run: onRail(push, pushWithoutRail),

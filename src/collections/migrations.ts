@@ -1,4 +1,4 @@
-import { type ActorDoc, type Actors, type Migration, versionOf } from '../actors/actors.ts';
+import { type ActorDoc, type Actors, type Migration, versionOf } from '@kusanya/durable-actors';
 import type { Understood } from '../ledger/ledger.ts';
 
 const secondMs = 1_000;

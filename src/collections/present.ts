@@ -1,8 +1,8 @@
+import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { CollectionContext, FailureCode } from '../../machines/collection.ts';
-import type { ActorDoc } from '../actors/actors.ts';
-import { isoTime } from '../clock.ts';
 import type { FeePlanRef } from '../ledger/ledger.ts';
+import { isoTime } from '../time.ts';
 import type { Metadata } from './metadata.ts';
 import type { CollectionObject } from './schema.ts';
 

@@ -1,6 +1,6 @@
+import type { Clock } from '@kusanya/durable-actors';
 import type { Context, Middleware } from 'koa';
 import type { AnyStateMachine } from 'xstate';
-import { type Clock, isoTime } from '../clock.ts';
 import {
   AppError,
   type Health,
@@ -16,6 +16,7 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { isoTime } from '../time.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';

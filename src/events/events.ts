@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
+import { BatchReader, type CollectionSpec, type Doc, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { BatchReader } from '../batch.ts';
-import { isoTime } from '../clock.ts';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
+import { isoTime } from '../time.ts';
 import type { testEventType } from './schema.ts';
 
 export { eventTypes, testEventType } from './schema.ts';

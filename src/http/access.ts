@@ -1,5 +1,5 @@
+import { type Clock, stopwatch } from '@kusanya/durable-actors';
 import type { Context, Middleware } from 'koa';
-import { type Clock, stopwatch } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { type Log, withoutFieldNames } from '../log.ts';
 import type { AppError } from './errors.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { Clock } from '@kusanya/durable-actors';
 import { type TSchema, Type } from 'typebox';
-import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import { forAnyone } from './route.ts';
 

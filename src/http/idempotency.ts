@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import {
+  BatchReader,
+  type Clock,
+  type CollectionSpec,
+  isOutage,
+  stopwatch,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { BatchReader } from '../batch.ts';
-import { type Clock, stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
-import { type CollectionSpec, isOutage, type Write } from '../mongo.ts';
 import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
 import type { RecordWrite } from './route.ts';
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '@kusanya/durable-actors';
 import type Koa from 'koa';
-import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { AppError, type ErrorCode } from './errors.ts';

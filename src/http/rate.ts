@@ -1,5 +1,5 @@
+import { stopwatch } from '@kusanya/durable-actors';
 import type { Redis } from 'ioredis';
-import { stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
 
 /**

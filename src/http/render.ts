@@ -1,5 +1,5 @@
+import { isOutage } from '@kusanya/durable-actors';
 import type { Context } from 'koa';
-import { isOutage } from '../mongo.ts';
 import { AppError, internalError, serviceUnavailable } from './errors.ts';
 
 /** The only place that turns an error into an answer. Returns what was rendered, for the log. */

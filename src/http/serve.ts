@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
+import { type Clock, stopwatch } from '@kusanya/durable-actors';
 import Koa, { type Context, type Middleware } from 'koa';
-import { type Clock, stopwatch } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { stopwatch } from '@kusanya/durable-actors';
 import type { Context } from 'koa';
-import { stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
 import { AppError, rateLimited } from './errors.ts';
 

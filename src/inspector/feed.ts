@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Actors, Committed } from '@kusanya/durable-actors';
 import type { Redis } from 'ioredis';
-import type { Actors, Committed } from '../actors/actors.ts';
 import type { Log } from '../log.ts';
 import { aboutOf, isWanted, noticeOf, type StepFilter, type StepNotice } from './notice.ts';
 

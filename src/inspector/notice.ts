@@ -1,4 +1,4 @@
-import type { Cause, Committed } from '../actors/actors.ts';
+import type { Cause, Committed } from '@kusanya/durable-actors';
 import { maskPhone, maskPhonesIn } from '../log.ts';
 
 /** One committed step, fit to be shown to any operator: phones are masked, metadata and secrets left out. */

@@ -12,9 +12,9 @@ import type {
   IServerAdapter,
   UIConfig,
 } from '@bull-board/api/typings/app';
+import type { Queues } from '@kusanya/durable-actors';
 import type { Context, Middleware } from 'koa';
 import { AppError, type OperatorPrincipal, type RequestState } from '../http/http.ts';
-import type { Queues } from '../queue.ts';
 
 /**
  * `/admin/queues`: bull-board, to look at and nothing else. A job that is promoted by hand could ring at a phone

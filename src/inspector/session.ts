@@ -1,4 +1,4 @@
-import type { Cause, MachineDefinition, StepLine } from '../actors/actors.ts';
+import type { Cause, MachineDefinition, StepLine } from '@kusanya/durable-actors';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { StepFeed } from './feed.ts';

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Clock } from '../clock.ts';
 import {
   AppError,
   type OperatorPrincipal,

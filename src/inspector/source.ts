@@ -1,15 +1,13 @@
-import type { Db } from 'mongodb';
 import {
   type ActorDoc,
   type Actors,
-  inStates,
-  leavesOf,
   type MachineDefinition,
-  outermost,
   type StepLine,
   stepId,
   stepsSpec,
-} from '../actors/actors.ts';
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { inStates, leavesOf, outermost } from '../standing.ts';
 import type { StepFilter } from './notice.ts';
 
 /** An actor, and how far it is. */

@@ -1,5 +1,5 @@
+import type { Cause } from '@kusanya/durable-actors';
 import type { AnyStateMachine } from 'xstate';
-import type { Cause } from '../actors/actors.ts';
 
 /**
  * Our steps in the words of `@statelyai/inspect`: the three messages its receivers know, with the same fields that

@@ -1,6 +1,7 @@
+import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
 import { limits } from '../limits.ts';
-import { type CollectionSpec, type Doc, int64, type Write } from '../mongo.ts';
+import { int64 } from '../mongo.ts';
 import type { Mode } from './postings.ts';
 
 /**

@@ -1,7 +1,7 @@
+import { type Clock, type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { type Clock, stopwatch } from '../clock.ts';
 import { limits } from '../limits.ts';
-import { type CollectionSpec, type Doc, int64, type Write } from '../mongo.ts';
+import { int64 } from '../mongo.ts';
 import { type FeePlan, feeFor } from './fee.ts';
 
 /**

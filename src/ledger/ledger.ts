@@ -1,5 +1,6 @@
+import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, type Filter, Long } from 'mongodb';
-import { type CollectionSpec, type Doc, snapshotRead, type Write } from '../mongo.ts';
+import { snapshotRead } from '../mongo.ts';
 import type { PostedEntry } from './entries.ts';
 import {
   type Bucket,

@@ -1,4 +1,4 @@
-import type { CollectionSpec, Write } from '../mongo.ts';
+import type { CollectionSpec, Write } from '@kusanya/durable-actors';
 import { type JournalEntry, parseAccount } from './postings.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Db, Filter } from 'mongodb';
-import { isoTime } from '../clock.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 import type { Mode } from './postings.ts';
 

@@ -1,5 +1,5 @@
-import { isoTime } from '../clock.ts';
 import { derivedId } from '../ids.ts';
+import { isoTime } from '../time.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 import type { EntryType } from './postings.ts';
 import type { BalanceTransaction, transactionTypeNames } from './schema.ts';

@@ -1,9 +1,8 @@
+import type { Clock, CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db, Timestamp } from 'mongodb';
 import { raiseAlert } from '../alerts.ts';
-import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
 import { asStored, type Understood } from './captures.ts';
 import { closingOf } from './closings.ts';

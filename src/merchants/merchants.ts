@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
+import { type Clock, type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db, Long, UpdateFilter } from 'mongodb';
-import { type Clock, stopwatch } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type CollectionSpec, type Doc, int64, type Write } from '../mongo.ts';
+import { int64 } from '../mongo.ts';
 import { hashKey, makeSecretKey, modeOfKey } from './keys.ts';
 
 export { checksum, hashKey } from './keys.ts';

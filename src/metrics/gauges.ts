@@ -1,19 +1,18 @@
-import type { Db } from 'mongodb';
 import {
   type ActorDoc,
   type Actors,
+  type Clock,
   type Committer,
-  countInState,
   type Handover,
   type Lanes,
+  type Queues,
   queueNames,
-  statesIn,
-} from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Queues } from '../queue.ts';
 import { settlementDate, settlementsSpec } from '../settlement/settlement.ts';
+import { countInState, statesIn } from '../standing.ts';
 import { endpointStatus } from '../webhooks/webhooks.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,7 +1,6 @@
+import type { CallAnswer, Clock, Committed, CommittedBatch, WorkWatch } from '@kusanya/durable-actors';
 import type { AttemptDetail } from '../../machines/delivery.ts';
-import type { CallAnswer, Committed, CommittedBatch, WorkWatch } from '../actors/actors.ts';
 import { type AlertDoc, alertsSpec } from '../alerts.ts';
-import type { Clock } from '../clock.ts';
 import { type Log, withoutFieldNames } from '../log.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,16 +1,16 @@
-import type { Db } from 'mongodb';
-import { Type } from 'typebox';
 import {
   type ActorDoc,
   type Actors,
   acceptedEvents,
+  type Clock,
   NewerDocument,
   Poison,
   type StepLine,
   StepRefused,
-} from '../actors/actors.ts';
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { Type } from 'typebox';
 import { chartSvg } from '../charts/charts.ts';
-import type { Clock } from '../clock.ts';
 import { failureCodes } from '../collections/collections.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
 import { receiptsSpec } from '../ledger/ledger.ts';

@@ -1,9 +1,9 @@
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
-import { isoTime } from '../clock.ts';
 import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import { idRange, type Plan, readPage } from './lists.ts';
 import { type AuditDoc, auditSpec } from './operators.ts';
 import { listedAnswer, pageFields } from './queries.ts';

@@ -1,6 +1,12 @@
+import {
+  type Actors,
+  type Clock,
+  type Doc,
+  StepRaced,
+  StepReplayed,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { type Actors, StepRaced, StepReplayed } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import {
   actionNotAllowed,
   fingerprint,
@@ -10,7 +16,6 @@ import {
   type OperatorPrincipal,
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
-import type { Doc, Write } from '../mongo.ts';
 
 /** What people decide on what they have just read: the writes of one commit, and what is answered. */
 export interface Decided<Result> {

@@ -1,7 +1,6 @@
+import { type Actors, type Clock, StepRefused } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type Actors, StepRefused } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import { sampleCollection } from '../collections/collections.ts';
 import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
 import { actionNotAllowed, forOperators } from '../http/http.ts';

@@ -1,13 +1,18 @@
+import {
+  type Actors,
+  type Clock,
+  type NewActor,
+  type SendOptions,
+  StepRaced,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type Actors, type NewActor, type SendOptions, StepRaced } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { eventTypes } from '../events/events.ts';
 import { actionNotAllowed, faulty, forOperators, type OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
-import type { Write } from '../mongo.ts';
 import {
   checkUrl,
   type EndpointDoc,

@@ -1,12 +1,10 @@
+import { type Actors, type Clock, StepRaced, type Write } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
-import { type Actors, StepRaced } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { newId } from '../ids.ts';
 import { type FeePlanDoc, type FeePlans, newFeePlanVersion } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, updateMerchant } from '../merchants/merchants.ts';
-import type { Write } from '../mongo.ts';
 import { change } from './change.ts';
 import { auditLine } from './operators.ts';
 import { bodyOf, described, found, idParam, Reason } from './routes.ts';

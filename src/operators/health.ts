@@ -1,25 +1,20 @@
 import { readFileSync } from 'node:fs';
-import type { Db } from 'mongodb';
 import {
-  actorsByStatus,
-  countInState,
-  inStates,
+  type Doc,
   leasesSpec,
   type MachineDefinition,
-  narrowed,
+  type Queues,
   queueNames,
-  type StateQuery,
-  statesIn,
   versionOf,
-} from '../actors/actors.ts';
-import { isoTime } from '../clock.ts';
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
 import { collectionsSpec } from '../collections/collections.ts';
 import { idFloor } from '../ids.ts';
 import { balancesSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Doc } from '../mongo.ts';
-import type { Queues } from '../queue.ts';
 import { settlementDate } from '../settlement/settlement.ts';
+import { actorsByStatus, countInState, inStates, narrowed, type StateQuery, statesIn } from '../standing.ts';
+import { isoTime } from '../time.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
 import { countMax } from './lists.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';

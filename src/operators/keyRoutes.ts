@@ -1,7 +1,6 @@
+import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { type ApiKey, type Merchants, newKey, revokeKey, rotateKey } from '../merchants/merchants.ts';
 import { change, once } from './change.ts';

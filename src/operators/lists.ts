@@ -1,18 +1,9 @@
+import type { ActorDoc, Actors, MachineDefinition } from '@kusanya/durable-actors';
 import type { Collection, Db, Document } from 'mongodb';
-import {
-  type ActorDoc,
-  type Actors,
-  actorsByStatus,
-  inStates,
-  leavesOf,
-  type MachineDefinition,
-  narrowed,
-  outermost,
-  statesIn,
-} from '../actors/actors.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { actorsByStatus, inStates, leavesOf, narrowed, outermost, statesIn } from '../standing.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 
 /**

@@ -1,11 +1,17 @@
+import {
+  type ActorDoc,
+  type Actors,
+  type Clock,
+  type MachineDefinition,
+  versionOf,
+} from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
-import { type ActorDoc, type Actors, type MachineDefinition, statesIn, versionOf } from '../actors/actors.ts';
 import { chartMermaid, chartSvg } from '../charts/charts.ts';
-import type { Clock } from '../clock.ts';
 import { faulty, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { statesIn } from '../standing.ts';
 import { countState } from './health.ts';
 import { listActors } from './lists.ts';
 import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';

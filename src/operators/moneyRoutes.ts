@@ -1,6 +1,6 @@
+import type { Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type Clock, isoTime } from '../clock.ts';
 import { forOperators, listAnswer } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import {
@@ -15,6 +15,7 @@ import {
   trialBalance,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import { described, ModeField } from './routes.ts';
 
 /** The books as operators read them: the trial balance, the entries, what the auditor found. */

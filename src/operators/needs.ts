@@ -1,14 +1,14 @@
+import type { ActorDoc, Actors, Clock, Queues } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
-import { type ActorDoc, type Actors, inStates, narrowed } from '../actors/actors.ts';
-import { type Clock, isoTime } from '../clock.ts';
 import { collectionsSpec } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
 import { idFloor } from '../ids.ts';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Queues } from '../queue.ts';
 import type { Rails } from '../rails/rails.ts';
 import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlement/settlement.ts';
+import { inStates, narrowed } from '../standing.ts';
+import { isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 import { countMax, lateMs } from './lists.ts';
 

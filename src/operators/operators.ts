@@ -1,5 +1,5 @@
+import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { newId } from '../ids.ts';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
 export { readNeeds } from './needs.ts';
 export { OverviewReader } from './overview.ts';

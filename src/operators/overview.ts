@@ -1,5 +1,5 @@
 import { type AlertDoc, alertsSpec } from '../alerts.ts';
-import { isoTime } from '../clock.ts';
+import { isoTime } from '../time.ts';
 import { readMachinery, readMoney, readRail, readWebhooks } from './health.ts';
 import { type NeedsOptions, readNeeds } from './needs.ts';
 

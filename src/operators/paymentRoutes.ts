@@ -1,12 +1,12 @@
+import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
-import { type Clock, isoTime } from '../clock.ts';
 import { type CollectionDoc, failureCodes, parsePhone } from '../collections/collections.ts';
 import { faulty, forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
+import { isoTime } from '../time.ts';
 import { listActors } from './lists.ts';
 import {
   ageFields,

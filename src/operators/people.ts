@@ -1,11 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { stopwatch } from '../clock.ts';
 import type { OperatorPrincipal, Role } from '../http/http.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { checksum, hashKey } from '../merchants/merchants.ts';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 
 /** People who run the service, each with a name, a role and a token. `OPERATOR_TOKEN` is the first admin. */
 export interface OperatorDoc extends Doc {

@@ -1,10 +1,10 @@
+import { type Actors, type Clock, StepRaced } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type Actors, StepRaced } from '../actors/actors.ts';
-import { type Clock, isoTime } from '../clock.ts';
 import { faulty, forOperators, listAnswer, type Role } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import { change, once } from './change.ts';
 import { auditLine } from './operators.ts';
 import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './people.ts';

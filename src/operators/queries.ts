@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { isoTime } from '../clock.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import type { Listed, ListFilter } from './lists.ts';
 
 /** What the operators' lists have in common: how they are narrowed, paged and answered. */

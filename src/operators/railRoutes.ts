@@ -1,6 +1,6 @@
+import type { Actors } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
 import type { CollectionDoc } from '../collections/collections.ts';
 import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';

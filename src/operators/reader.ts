@@ -1,5 +1,5 @@
+import type { StepLine } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { StepLine } from '../actors/actors.ts';
 import { type EndpointDoc, endpointsSpec } from '../webhooks/webhooks.ts';
 
 /** What operators look at. Reads only; every page is an indexed query. */

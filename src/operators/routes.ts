@@ -1,7 +1,6 @@
+import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { type TProperties, Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { type ErrorCode, faulty, forOperators, type OperationDoc, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';

@@ -1,6 +1,6 @@
+import { type Actors, type StepLine, stepsSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type Actors, type StepLine, stepsSpec } from '../actors/actors.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { eventsSpec } from '../events/events.ts';
 import { forOperators, listAnswer } from '../http/http.ts';

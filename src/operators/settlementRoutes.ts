@@ -1,10 +1,10 @@
+import type { Actors, Clock } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
-import { type Clock, isoTime } from '../clock.ts';
 import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { SettlementReader, SettlementRow, Settlements } from '../settlement/settlement.ts';
+import { isoTime } from '../time.ts';
 import { auditLine } from './operators.ts';
 import { bodyOf, described, found, ModeField, Reason } from './routes.ts';
 

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
+import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import type { Actors } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
-import type { Clock } from '../clock.ts';
 import type { Collections } from '../collections/collections.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
 import {

@@ -1,5 +1,5 @@
+import { type ActorDoc, type StepLine, stepRange, stepsSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { type ActorDoc, type StepLine, stepRange, stepsSpec } from '../actors/actors.ts';
 
 /** Where an actor was at a step, and all the states that it had been in by then. */
 export interface Trail {

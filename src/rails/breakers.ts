@@ -1,9 +1,14 @@
+import {
+  type ActorDoc,
+  type Actors,
+  type Clock,
+  type CollectionSpec,
+  StepRaced,
+} from '@kusanya/durable-actors';
 import type { BreakerContext, BreakerInput } from '../../machines/breaker.ts';
-import { type ActorDoc, type Actors, actorIndexes, StepRaced } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import type { Log } from '../log.ts';
-import type { CollectionSpec } from '../mongo.ts';
+import { actorIndexes } from '../standing.ts';
 import type { Evidence, Fault } from './rails.ts';
 
 /** The breakers of a rail: one for pushes and one for questions, each an actor that every process sees. */

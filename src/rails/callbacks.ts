@@ -1,11 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Actors, type Clock, type CollectionSpec, type Doc, eachOf } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { Actors } from '../actors/actors.ts';
-import { eachOf } from '../batch.ts';
-import type { Clock } from '../clock.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
 import type { Doorbell } from './doorbell.ts';
 import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
 

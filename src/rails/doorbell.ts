@@ -1,7 +1,5 @@
-import type { Actors } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
+import type { Actors, Clock, NewJob, Queues } from '@kusanya/durable-actors';
 import type { Log } from '../log.ts';
-import type { NewJob, Queues } from '../queue.ts';
 
 /**
  * The doorbell: a rail called back. It carries no verdict; the collection asks the rail. The test rail rings

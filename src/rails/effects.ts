@@ -1,5 +1,5 @@
+import type { CallEffect, WriteEffect } from '@kusanya/durable-actors';
 import type { breakerCalls, breakerWrites } from '../../machines/breaker.ts';
-import type { CallEffect, WriteEffect } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import type { BreakerDoc } from './breakers.ts';
 import type { Rail } from './rails.ts';

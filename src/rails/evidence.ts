@@ -1,5 +1,5 @@
+import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import type { Evidence } from './rails.ts';
 
 /** Every answer of a live rail, verbatim; for operators only. Written in the commit of the step that it caused. */

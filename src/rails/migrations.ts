@@ -1,4 +1,4 @@
-import type { Migration } from '../actors/actors.ts';
+import type { Migration } from '@kusanya/durable-actors';
 
 /** What lifts stored breakers to the present chart. */
 export const breakerMigrations: Record<number, Migration> = {

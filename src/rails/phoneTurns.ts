@@ -1,7 +1,5 @@
+import type { Clock, CollectionSpec, Doc, Lease } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { Lease } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
 import type { NotSent } from './rails.ts';
 
 /** One prompt at a time per phone: a second one on the same screen is answered by mistake, or refused. */

@@ -1,7 +1,7 @@
+import type { ActorDoc, CollectionSpec } from '@kusanya/durable-actors';
 import type { SettlementContext } from '../../machines/settlement.ts';
-import { type ActorDoc, actorIndexes } from '../actors/actors.ts';
 import type { Bucket } from '../ledger/ledger.ts';
-import type { CollectionSpec } from '../mongo.ts';
+import { actorIndexes } from '../standing.ts';
 
 /** Settlements as they are stored: actors, one per merchant, mode and date. */
 export const settlementsSpec: CollectionSpec = {

@@ -1,5 +1,5 @@
+import type { CallEffect, WriteEffect } from '@kusanya/durable-actors';
 import type { settlementCalls, settlementWrites } from '../../machines/settlement.ts';
-import type { CallEffect, WriteEffect } from '../actors/actors.ts';
 import { bucketSettled, post } from '../ledger/ledger.ts';
 import { dateDueAtMs } from './calendar.ts';
 import type { SettlementDoc } from './documents.ts';

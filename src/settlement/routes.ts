@@ -1,8 +1,8 @@
 import { type TObject, Type } from 'typebox';
-import { isoTime } from '../clock.ts';
 import { forMerchants, listAnswer, listObject, listQuery, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import type { SettlementRow, Whose } from './reading.ts';
 import { SettlementObject } from './schema.ts';
 

@@ -1,11 +1,17 @@
+import {
+  type Actors,
+  type Cause,
+  type Clock,
+  eachOf,
+  NewerDocument,
+  Poison,
+  type Queues,
+  StepRaced,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { type Actors, type Cause, NewerDocument, Poison, StepRaced } from '../actors/actors.ts';
-import { eachOf } from '../batch.ts';
-import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import { type Bucket, dropEmptyBucket, openBuckets } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
-import type { Queues } from '../queue.ts';
 import { dateDueAtMs } from './calendar.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 

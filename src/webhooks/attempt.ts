@@ -1,6 +1,5 @@
+import type { Actors, CallAnswer, CallPostponed, CallView, Clock } from '@kusanya/durable-actors';
 import type { AttemptDetail } from '../../machines/delivery.ts';
-import type { Actors, CallAnswer, CallPostponed, CallView } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { EventDoc, Events } from '../events/events.ts';
 import { limits } from '../limits.ts';

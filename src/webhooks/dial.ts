@@ -7,7 +7,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { stopwatch } from '../clock.ts';
+import { stopwatch } from '@kusanya/durable-actors';
 import {
   checkDnsServers,
   type GateAddress,

@@ -1,9 +1,9 @@
+import type { ActorDoc, CollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
-import { type ActorDoc, actorIndexes, actorsByState } from '../actors/actors.ts';
 import type { EventType } from '../events/events.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
+import { actorIndexes, actorsByState } from '../standing.ts';
 
 /** What this room stores: endpoints, deliveries with their attempts, and replays. */
 

@@ -1,7 +1,7 @@
+import type { CallAnswer, CallEffect, CallView, WriteEffect } from '@kusanya/durable-actors';
 import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machines/delivery.ts';
 import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
 import type { replayCalls } from '../../machines/replay.ts';
-import type { CallAnswer, CallEffect, CallView, WriteEffect } from '../actors/actors.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type AttemptNeeds, attempt, laneOf } from './attempt.ts';
 import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './documents.ts';

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Actors,
+  type CallAnswer,
+  type CallView,
+  type Clock,
+  Poison,
+  versionOf,
+} from '@kusanya/durable-actors';
 import type { Db, Filter } from 'mongodb';
-import { type Actors, type CallAnswer, type CallView, Poison, versionOf } from '../actors/actors.ts';
-import type { Clock } from '../clock.ts';
 import { type DeliveryDoc, deliveriesSpec } from './documents.ts';
 
 /**

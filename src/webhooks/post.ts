@@ -6,7 +6,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { type Clock, stopwatch } from '../clock.ts';
+import { type Clock, stopwatch } from '@kusanya/durable-actors';
 import { limits } from '../limits.ts';
 import { Dialer, type DialRequest } from './dial.ts';
 import { type FailureReason, type Fault, faultCodes, faultOf, type Phase } from './faults.ts';

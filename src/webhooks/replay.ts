@@ -1,4 +1,4 @@
-import type { CallAnswer, CallView } from '../actors/actors.ts';
+import type { CallAnswer, CallView } from '@kusanya/durable-actors';
 import { type DeliveryDoc, deliveriesSpec, failedSince, type ReplayDoc } from './documents.ts';
 import { eachAlone, type HeldNeeds } from './held.ts';
 

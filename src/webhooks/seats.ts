@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@kusanya/durable-actors';
 
 /**
  * Who may be sent to just now, so that one receiver, or one merchant with many of them, does not stand in the way of

@@ -1,7 +1,5 @@
+import { BatchReader, type Clock, type NewActor } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { NewActor } from '../actors/actors.ts';
-import { BatchReader } from '../batch.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';

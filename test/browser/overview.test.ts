@@ -1,8 +1,8 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { Long } from 'mongodb';
 import type { Browser, Page } from 'playwright-core';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { callbackSecret, type Live, openLive } from '../support/live.ts';

@@ -1,8 +1,7 @@
+import { connectMongo, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type AlertDoc, AlertTeller, alertsSpec, raiseAlert } from '../../src/alerts.ts';
-import { MovableClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { connectMongo, prepareDatabase } from '../../src/mongo.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,5 +1,5 @@
+import { MovableClock, stopwatch } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock, stopwatch } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { makeSecretKey } from '../../src/merchants/keys.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';

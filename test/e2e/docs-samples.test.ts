@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import {
   type Receiver,
   startReceiver,

@@ -1,5 +1,5 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';

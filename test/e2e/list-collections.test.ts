@@ -1,5 +1,5 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 

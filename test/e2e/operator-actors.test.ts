@@ -1,7 +1,6 @@
+import { type ActorDoc, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
-import type { ActorDoc } from '../../src/actors/actors.ts';
-import { MovableClock } from '../../src/clock.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, startTestService, until } from '../support/service.ts';
 

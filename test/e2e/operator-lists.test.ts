@@ -1,6 +1,6 @@
+import { MovableClock, stopwatch } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Int32, Long } from 'mongodb';
-import { MovableClock, stopwatch } from '../../src/clock.ts';
 import { newId } from '../../src/ids.ts';
 import { insertAll, type Planted, plantCollections, plantDeliveries } from '../support/many.ts';
 import { startTestService, type TestService } from '../support/service.ts';

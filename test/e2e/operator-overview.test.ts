@@ -1,8 +1,8 @@
+import type { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Int32, Long } from 'mongodb';
 import { newId } from '../../src/ids.ts';
 import { redisFaults } from '../../src/operators/needs.ts';
-import type { Queues } from '../../src/queue.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';

@@ -1,6 +1,6 @@
+import { stopwatch } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { merchantRoutes, operatorRoutes } from '../../src/app.ts';
-import { stopwatch } from '../../src/clock.ts';
 import { checksum } from '../../src/merchants/merchants.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService, until } from '../support/service.ts';

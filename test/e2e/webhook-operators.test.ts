@@ -1,5 +1,5 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import { horizonMs } from '../../src/wiring.ts';

@@ -1,7 +1,7 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { MovableClock } from '../../src/clock.ts';
 import { choosePort } from '../../src/embedded/processes.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';

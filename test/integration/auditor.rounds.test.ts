@@ -1,3 +1,4 @@
+import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Timestamp } from 'mongodb';
 import { checkAllCollections } from '../../src/ledger/captures.ts';
@@ -10,7 +11,6 @@ import {
   openBuckets,
   post,
 } from '../../src/ledger/ledger.ts';
-import type { Doc } from '../../src/mongo.ts';
 import { dateDueAtMs } from '../../src/settlement/calendar.ts';
 import { nudge, otherCommitter, success } from '../support/books.ts';
 import {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { type Doc, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
-import { MovableClock } from '../../src/clock.ts';
 import {
   AuditWatch,
   auditAll,
@@ -15,7 +15,7 @@ import {
   post,
 } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import { type Doc, int64 } from '../../src/mongo.ts';
+import { int64 } from '../../src/mongo.ts';
 import { collectionWrite, eventWrite, nudge, plant, success } from '../support/books.ts';
 import {
   auditMs,

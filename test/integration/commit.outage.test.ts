@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { durable, isOutage } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
 import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
-import { durable, isOutage } from '../../src/mongo.ts';
 import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
 import { counter, entriesOf, sumsOf } from '../support/counter.ts';
 

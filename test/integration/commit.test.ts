@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Committer,
+  CommitUnknown,
+  durable,
+  isOutage,
+  StepRefused,
+  type Write,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long, type MongoClient } from 'mongodb';
-import { Committer, CommitUnknown, StepRefused } from '../../src/actors/actors.ts';
-import { durable, isOutage, type Write } from '../../src/mongo.ts';
 import {
   type Corridor,
   fire,

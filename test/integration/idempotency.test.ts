@@ -1,11 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { connectMongo, MovableClock, prepareDatabase, type Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Db, MongoClient } from 'mongodb';
-import { MovableClock } from '../../src/clock.ts';
 import { AppError, IdempotencyStore, idempotencySpec, ReplayConflict } from '../../src/http/http.ts';
 import type { IdempotencyRecord, Produce } from '../../src/http/idempotency.ts';
 import { limits } from '../../src/limits.ts';
-import { connectMongo, prepareDatabase, type Write } from '../../src/mongo.ts';
 import { signal } from '../support/signal.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,8 +1,8 @@
+import { type Doc, Lease, leasesSpec, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
-import { actorsByState, isUncrowded, Lease, leasesSpec } from '../../src/actors/actors.ts';
-import { MovableClock } from '../../src/clock.ts';
-import { type Doc, prepareDatabase, retireIndexes } from '../../src/mongo.ts';
+import { retireIndexes } from '../../src/mongo.ts';
+import { actorsByState, isUncrowded } from '../../src/standing.ts';
 import { collectionSpecs } from '../../src/wiring.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,8 +1,8 @@
+import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { assign, setup } from 'xstate';
 import { StepFeed, type StepFilter, type StepNotice } from '../../src/inspector/inspector.ts';
-import { Queues } from '../../src/queue.ts';
 import { type Corridor, chartOptions, define, give, openCorridor, tell } from '../support/corridor.ts';
 import { startTestService, until } from '../support/service.ts';
 import { stores } from '../support/stores.ts';

@@ -1,6 +1,6 @@
+import type { ActorDoc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { setup } from 'xstate';
-import type { ActorDoc } from '../../src/actors/actors.ts';
 import { ActorSource } from '../../src/inspector/source.ts';
 import { type Corridor, chartOptions, define, give, openCorridor } from '../support/corridor.ts';
 

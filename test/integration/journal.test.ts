@@ -1,3 +1,4 @@
+import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Document, Double, Int32, Long } from 'mongodb';
 import {
@@ -11,7 +12,6 @@ import {
   transactionId,
   trialBalance,
 } from '../../src/ledger/ledger.ts';
-import type { Doc } from '../../src/mongo.ts';
 import { type Books, noonMs, openBooks, payment, tomorrow } from '../support/books.ts';
 
 const inTomorrow = (stripe = 1) => ({ settlesOn: tomorrow, stripe });

@@ -1,7 +1,7 @@
+import { type ActorDoc, type CallEffect, Lanes } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type { ActorDoc, CallEffect } from '../../src/actors/actors.ts';
-import { callJobs, errandsOf, wakeJobs } from '../../src/actors/bundle.ts';
-import { type Errand, Lanes } from '../../src/actors/lanes.ts';
+import { callJobs, errandsOf, wakeJobs } from '../../packages/durable-actors/src/bundle.ts';
+import type { Errand } from '../../packages/durable-actors/src/lanes.ts';
 import {
   type Corridor,
   give,

@@ -1,7 +1,6 @@
+import { Lease, leasesSpec, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
-import { Lease, leasesSpec } from '../../src/actors/actors.ts';
-import { MovableClock } from '../../src/clock.ts';
 import { startTestService } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,3 +1,4 @@
+import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
 import {
@@ -16,7 +17,7 @@ import {
   readCapture,
   successProvedFalse,
 } from '../../src/ledger/ledger.ts';
-import { type Doc, snapshotRead } from '../../src/mongo.ts';
+import { snapshotRead } from '../../src/mongo.ts';
 import { type Books, noonMs, openBooks, otherCommitter, payment, tomorrow } from '../support/books.ts';
 
 const settlement = { machine: 'settlement', id: 'stl_a', seq: 1 };

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { connectMongo, MovableClock, prepareDatabase, type Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, Long, type MongoClient } from 'mongodb';
-import { MovableClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
 import {
@@ -15,7 +15,6 @@ import {
   rotateKey,
   updateMerchant,
 } from '../../src/merchants/merchants.ts';
-import { connectMongo, prepareDatabase, type Write } from '../../src/mongo.ts';
 import { until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,6 +1,6 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { MovableClock } from '../../src/clock.ts';
 import { entryTypes } from '../../src/ledger/ledger.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
 import { Desk, deeds, splitPostings } from '../support/desk.ts';

@@ -1,9 +1,9 @@
 import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts';
-import { MovableClock } from '../../src/clock.ts';
 import { newId } from '../../src/ids.ts';
 import { MpesaRail, OwnSessions, type PushOutcome } from '../../src/rails/rails.ts';
 import { createAuthority } from '../support/certificates.ts';

@@ -1,6 +1,6 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
-import { MovableClock } from '../../src/clock.ts';
 import { PhoneTurns, railSessionsSpec, StoredSessions } from '../../src/rails/rails.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 

@@ -1,6 +1,6 @@
+import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { createLog } from '../../src/log.ts';
-import { Queues } from '../../src/queue.ts';
 import { rejection } from '../support/corridor.ts';
 import { until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';

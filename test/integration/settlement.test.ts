@@ -1,5 +1,5 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { MovableClock } from '../../src/clock.ts';
 import { auditAll, collectionSucceeded, openBuckets, post, readBalance } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';

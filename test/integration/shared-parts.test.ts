@@ -1,7 +1,7 @@
+import { type ActorDoc, type MachineDefinition, Poison, sharedPartsSpec } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Document } from 'mongodb';
 import { assign, setup } from 'xstate';
-import { type ActorDoc, type MachineDefinition, Poison, sharedPartsSpec } from '../../src/actors/actors.ts';
 import {
   type Corridor,
   chartOptions,

@@ -1,6 +1,7 @@
+import { connectMongo } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { MongoClient } from 'mongodb';
-import { connectMongo, LineWatch } from '../../src/mongo.ts';
+import { LineWatch } from '../../src/mongo.ts';
 import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
 import { add, counter, entriesOf, entry, sumsOf } from '../support/counter.ts';
 import { openProxy, type TcpProxy, wordsOf } from '../support/proxy.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActorDoc, CallAnswer, CallEffect, MachineDefinition } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoNetworkError } from 'mongodb';
 import { assign, setup } from 'xstate';
-import type { ActorDoc, CallAnswer, CallEffect, MachineDefinition } from '../../src/actors/actors.ts';
 import {
   type Corridor,
   chartOptions,

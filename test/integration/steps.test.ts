@@ -1,14 +1,14 @@
-import { expect } from 'chai';
-import { setup } from 'xstate';
 import {
   ActorMissing,
   type MachineDefinition,
   Poison,
   StepRaced,
   StepReplayed,
+  type Write,
   type WriteEffect,
-} from '../../src/actors/actors.ts';
-import type { Write } from '../../src/mongo.ts';
+} from '@kusanya/durable-actors';
+import { expect } from 'chai';
+import { setup } from 'xstate';
 import {
   type Corridor,
   chartOptions,

@@ -1,12 +1,6 @@
+import { type ActorDoc, type MachineDefinition, NewerDocument, Poison, shown } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { setup } from 'xstate';
-import {
-  type ActorDoc,
-  type MachineDefinition,
-  NewerDocument,
-  Poison,
-  shown,
-} from '../../src/actors/actors.ts';
 import {
   type Corridor,
   chartOptions,

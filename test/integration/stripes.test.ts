@@ -1,5 +1,5 @@
+import { Committer } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { Committer } from '../../src/actors/actors.ts';
 import { collectionSucceeded, post, readBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import { type Books, openBooks, payment, tomorrow } from '../support/books.ts';

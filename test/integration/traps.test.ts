@@ -1,3 +1,4 @@
+import { type ActorDoc, Actors, type MachineDefinition, Poison, restore } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import {
   type AnyStateMachine,
@@ -13,7 +14,6 @@ import { collectionMachine } from '../../machines/collection.ts';
 import { deliveryMachine } from '../../machines/delivery.ts';
 import { endpointMachine } from '../../machines/endpoint.ts';
 import { settlementMachine } from '../../machines/settlement.ts';
-import { type ActorDoc, Actors, type MachineDefinition, Poison, restore } from '../../src/actors/actors.ts';
 import {
   type Corridor,
   chartOptions,

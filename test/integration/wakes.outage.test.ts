@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallAnswer } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type { CallAnswer } from '../../src/actors/actors.ts';
-import { errandsOf } from '../../src/actors/bundle.ts';
-import { wakeQueue } from '../../src/actors/handover.ts';
+import { errandsOf } from '../../packages/durable-actors/src/bundle.ts';
+import { wakeQueue } from '../../packages/durable-actors/src/handover.ts';
 import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
 import {
   type Corridor,

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type ActorDoc, type MachineDefinition, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type { ActorDoc, MachineDefinition } from '../../src/actors/actors.ts';
-import { errandsOf, wakeId } from '../../src/actors/bundle.ts';
-import { wakeQueue } from '../../src/actors/handover.ts';
-import type { Errand } from '../../src/actors/lanes.ts';
-import { MovableClock } from '../../src/clock.ts';
+import { errandsOf, wakeId } from '../../packages/durable-actors/src/bundle.ts';
+import { wakeQueue } from '../../packages/durable-actors/src/handover.ts';
+import type { Errand } from '../../packages/durable-actors/src/lanes.ts';
 import {
   type Corridor,
   give,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { AnyStateMachine } from 'xstate';
 import { breakerMachine } from '../../machines/breaker.ts';
 import { collectionMachine } from '../../machines/collection.ts';
-import { type ActorDoc, type Migration, stateText } from '../../src/actors/actors.ts';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
 import { Chart, type World } from '../support/charts.ts';

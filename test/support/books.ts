@@ -1,6 +1,12 @@
+import {
+  type CommitOutcome,
+  Committer,
+  connectMongo,
+  prepareDatabase,
+  type Write,
+} from '@kusanya/durable-actors';
 import { type Db, Long, type MongoClient } from 'mongodb';
 import { ulid } from 'ulid';
-import { type CommitOutcome, Committer } from '../../src/actors/commit.ts';
 import { newId } from '../../src/ids.ts';
 import {
   balancesSpec,
@@ -12,7 +18,7 @@ import {
   receiptsSpec,
 } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import { connectMongo, int64, prepareDatabase, type Write } from '../../src/mongo.ts';
+import { int64 } from '../../src/mongo.ts';
 import { freshDatabase, stores } from './stores.ts';
 
 /** Noon of 21 November 2026 in Dar es Salaam: what is captured now settles on the 22nd. */

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -18,6 +18,16 @@ const ownPlaces: Plugin = {
       const place = JSON.stringify(pathToFileURL(path).href);
       return { contents: source.replaceAll('import.meta.url', place), loader: 'ts' };
     });
+  },
+};
+
+/** Packages of this repository are bundled too: Node 20 reads no TypeScript. */
+const ownPackages: Plugin = {
+  name: 'own packages',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^@kusanya\// }, ({ path }) => ({
+      path: join(root, 'packages', basename(path), 'src', 'index.ts'),
+    }));
   },
 };
 
@@ -42,7 +52,7 @@ async function make(program: Program): Promise<string> {
   await build({
     ...{ entryPoints: [join(root, program)], outfile, absWorkingDir: root },
     ...{ bundle: true, platform: 'node', format: 'esm', target: 'node20', packages: 'external' },
-    ...{ plugins: [ownPlaces], logLevel: 'warning' },
+    ...{ plugins: [ownPackages, ownPlaces], logLevel: 'warning' },
   });
   return outfile;
 }

@@ -1,26 +1,27 @@
-import { type Db, type MongoClient, MongoNetworkError } from 'mongodb';
-import type { AnyStateMachine } from 'xstate';
 import {
   type ActorDoc,
   Actors,
   ActorWorkers,
-  actorIndexes,
   Committer,
+  connectMongo,
   Handover,
   Lanes,
   Lease,
   leasesSpec,
   type MachineDefinition,
+  MovableClock,
+  prepareDatabase,
+  Queues,
   type StepLine,
   Sweeper,
   sharedPartsSpec,
   stepsSpec,
-} from '../../src/actors/actors.ts';
-import { type AlertDoc, alertsSpec } from '../../src/alerts.ts';
-import { MovableClock } from '../../src/clock.ts';
+} from '@kusanya/durable-actors';
+import { type Db, type MongoClient, MongoNetworkError } from 'mongodb';
+import type { AnyStateMachine } from 'xstate';
+import { type AlertDoc, alertsSpec, quarantineAlert } from '../../src/alerts.ts';
 import { createLog } from '../../src/log.ts';
-import { connectMongo, prepareDatabase } from '../../src/mongo.ts';
-import { Queues } from '../../src/queue.ts';
+import { actorIndexes } from '../../src/standing.ts';
 import { freshDatabase, stores } from './stores.ts';
 
 /** The corridor alone, on real stores, with small charts made for a test. */
@@ -90,7 +91,8 @@ export async function openCorridor(
   const committer = new Committer({ ...ofCommitter, largestBatch, patienceMs });
   const owner = options.owner ?? `owner-${Math.random()}`;
   const lanes = new Lanes();
-  const actors = new Actors({ db, clock, log, committer, definitions, owner, lanes, cacheSize });
+  const ofStore = { db, clock, log, committer, definitions, cacheSize };
+  const actors = new Actors({ ...ofStore, owner, lanes, onQuarantine: quarantineAlert });
   return {
     ...{ client, db, clock, logged, log, committer, actors, owner, lanes },
     stored: async (machine, id) => {

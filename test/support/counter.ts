@@ -1,7 +1,7 @@
+import type { Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Long } from 'mongodb';
 import { assign, setup } from 'xstate';
-import type { Write } from '../../src/mongo.ts';
 import { chartOptions, define } from './corridor.ts';
 
 /** Counts its pokes; each is posted to a book, in the commit of the step. */

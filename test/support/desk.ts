@@ -1,11 +1,10 @@
+import { type ActorDoc, ActorWorkers, StepRaced, StepRefused, type Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ActorDoc, ActorWorkers, StepRaced, StepRefused } from '../../src/actors/actors.ts';
 import { NoRail } from '../../src/collections/collections.ts';
 import { readBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
-import type { Write } from '../../src/mongo.ts';
 import type { Wired } from '../../src/wiring.ts';
 import { create, expectSound, Killed, killAt, type Moment, sweeping, type Till } from './till.ts';
 

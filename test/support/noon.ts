@@ -1,4 +1,4 @@
-import { MovableClock } from '../../src/clock.ts';
+import { MovableClock } from '@kusanya/durable-actors';
 import { limits } from '../../src/limits.ts';
 
 const { dayMs, eatOffsetMs } = limits;

@@ -1,7 +1,7 @@
 /** Run under a low `ulimit -n`: takes every file handle there is, then posts. Prints the result as JSON. */
 import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { SystemClock } from '../../src/clock.ts';
+import { SystemClock } from '@kusanya/durable-actors';
 import { WebhookPoster } from '../../src/webhooks/post.ts';
 
 const server = createServer();

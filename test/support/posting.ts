@@ -1,8 +1,8 @@
 /** Posters for loopback receivers, and what must hold of every attempt they make. */
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { SystemClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { SystemClock } from '../../src/clock.ts';
 import {
   type AttemptResult,
   type PosterOptions,

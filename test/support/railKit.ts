@@ -1,8 +1,8 @@
+import type { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { AnyStateMachine } from 'xstate';
 import { type CollectionContext, collectionMachine, type FailureCode } from '../../machines/collection.ts';
 import type { Faults } from '../../simulator/faults.ts';
-import type { MovableClock } from '../../src/clock.ts';
 import { newId } from '../../src/ids.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
 import { Chart, earliestOf, type World } from './charts.ts';

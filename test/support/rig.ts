@@ -1,26 +1,29 @@
-import type { Db, MongoClient } from 'mongodb';
 import {
   type ActorDoc,
   Actors,
   ActorWorkers,
-  actorIndexes,
+  BatchReader,
   type CallAnswer,
   type CallView,
   Committer,
   CommitUnknown,
+  connectMongo,
+  type Doc,
   type Handover,
   Lanes,
   type MachineDefinition,
+  type MovableClock,
+  prepareDatabase,
+  type Queues,
   type StepLine,
   stepsSpec,
+  type Write,
   type WriteEffect,
-} from '../../src/actors/actors.ts';
+} from '@kusanya/durable-actors';
+import type { Db, MongoClient } from 'mongodb';
 import { alertsSpec } from '../../src/alerts.ts';
-import { BatchReader } from '../../src/batch.ts';
-import type { MovableClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { connectMongo, type Doc, prepareDatabase, type Write } from '../../src/mongo.ts';
-import type { Queues } from '../../src/queue.ts';
+import { actorIndexes } from '../../src/standing.ts';
 import { Chart } from './charts.ts';
 import type { Model } from './moves.ts';
 import { freshDatabase, stores } from './stores.ts';

@@ -1,14 +1,14 @@
+import {
+  type ActorDoc,
+  type ActorWorkers,
+  type Call,
+  type CallAnswer,
+  type CallView,
+  MovableClock,
+  type SendOptions,
+  type Timer,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type {
-  ActorDoc,
-  ActorWorkers,
-  Call,
-  CallAnswer,
-  CallView,
-  SendOptions,
-  Timer,
-} from '../../src/actors/actors.ts';
-import { MovableClock } from '../../src/clock.ts';
 import type { Timed, World } from './charts.ts';
 import type { Model, Move } from './moves.ts';
 import type { Answering, Process, Rig } from './rig.ts';

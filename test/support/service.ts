@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type Clock, MovableClock, SystemClock } from '@kusanya/durable-actors';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe as describeRoutes, type OperatorDeps, operatorRoutes } from '../../src/app.ts';
-import { type Clock, MovableClock, SystemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';

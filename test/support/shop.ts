@@ -1,7 +1,7 @@
+import { connectMongo, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { merchantRoutes } from '../../src/app.ts';
-import { MovableClock } from '../../src/clock.ts';
 import type { CollectionObject, CollectionsApi } from '../../src/collections/routes.ts';
 import {
   createKoa,
@@ -14,7 +14,6 @@ import {
 import { newId } from '../../src/ids.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant, Principal } from '../../src/merchants/merchants.ts';
-import { connectMongo, prepareDatabase } from '../../src/mongo.ts';
 import { type Call, call, type Reply } from './call.ts';
 import { checkResponse } from './contract.ts';
 import { freshDatabase, stores } from './stores.ts';

@@ -1,15 +1,19 @@
+import {
+  connectMongo,
+  type MovableClock,
+  prepareDatabase,
+  Queues,
+  stepsSpec,
+  type Write,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import type { Db, MongoClient } from 'mongodb';
-import { stepsSpec } from '../../src/actors/actors.ts';
-import type { MovableClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config.ts';
 import { newId } from '../../src/ids.ts';
 import { auditAll, openBuckets, trialBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
-import { connectMongo, prepareDatabase, type Write } from '../../src/mongo.ts';
-import { Queues } from '../../src/queue.ts';
 import { collectionSpecs, type Wired, wire } from '../../src/wiring.ts';
 import { freshDatabase, stores } from './stores.ts';
 

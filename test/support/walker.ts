@@ -1,6 +1,5 @@
+import type { ActorDoc, MachineDefinition, Write, WriteEffect } from '@kusanya/durable-actors';
 import { assign, setup } from 'xstate';
-import type { ActorDoc, MachineDefinition, WriteEffect } from '../../src/actors/actors.ts';
-import type { Write } from '../../src/mongo.ts';
 import { chartOptions, define } from './corridor.ts';
 
 /** Left and right in turn; remembers what it was told, asks and is answered, and bears others. */

@@ -25,7 +25,7 @@ describe('the documents', () => {
   it('name files that are there', () => {
     for (const page of pages) {
       for (const [, path] of read(page).matchAll(
-        /`((?:src|machines|test|docs|simulator|bench|ops)\/[\w./-]+)`/g,
+        /`((?:src|machines|packages|test|docs|simulator|bench|ops)\/[\w./-]+)`/g,
       )) {
         expect(existsSync(new URL(path!, root)), `${page} names ${path}`).to.equal(true);
       }

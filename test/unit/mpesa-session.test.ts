@@ -1,6 +1,6 @@
+import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Bearers as PortalBearers } from '../../simulator/keys.ts';
-import { MovableClock } from '../../src/clock.ts';
 import { Bearers, SessionKeeper, type SessionTerms } from '../../src/rails/mpesa/session.ts';
 import { checkApart, MpesaRail, OwnSessions, TestRail } from '../../src/rails/rails.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';

@@ -1,3 +1,4 @@
+import type { Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { Long } from 'mongodb';
@@ -17,7 +18,6 @@ import {
   successProvedFalse,
   UnsoundEntry,
 } from '../../src/ledger/postings.ts';
-import type { Write } from '../../src/mongo.ts';
 
 const payment: Payment = {
   mode: 'live',

@@ -1,6 +1,6 @@
+import type { ActorDoc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type { ActorDoc } from '../../src/actors/actors.ts';
-import { updateOf } from '../../src/actors/plan.ts';
+import { updateOf } from '../../packages/durable-actors/src/plan.ts';
 
 describe('The update of an actor', () => {
   const terms = { pollLadderMs: [1, 2, 3] };

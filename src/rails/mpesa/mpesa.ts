@@ -1,5 +1,5 @@
+import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../../machines/collection.ts';
-import type { Clock } from '../../clock.ts';
 import type { MpesaConfig } from '../../config.ts';
 import { newId } from '../../ids.ts';
 import type {

@@ -1,5 +1,5 @@
 import { constants, createPublicKey, type KeyObject, publicEncrypt } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '@kusanya/durable-actors';
 
 /**
  * M-Pesa's sessions. A session id, encrypted with the portal's public key, is the bearer of every call; a new one

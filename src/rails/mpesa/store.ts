@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { Clock, CollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { Clock } from '../../clock.ts';
 import type { MpesaConfig } from '../../config.ts';
-import type { CollectionSpec, Doc } from '../../mongo.ts';
 import type { SessionStore, Sessions } from './session.ts';
 
 export const railSessionsSpec: CollectionSpec = { name: 'railSessions' };

@@ -1,11 +1,10 @@
 import type { Db } from 'mongodb';
-import { raiseAlert } from '../alerts.ts';
-import { BatchReader } from '../batch.ts';
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import type { Write } from '../mongo.ts';
+import { BatchReader } from './batch.ts';
+import type { Clock } from './clock.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, ActorMissing, type MachineDefinition, Poison, type StepLine } from './document.ts';
+import type { Log } from './log.ts';
+import type { Write } from './mongo.ts';
 import { stepId, stepRange, stepsSpec } from './plan.ts';
 import { refuseAsleep, SharedParts } from './shared.ts';
 import { earliest, migrated, restore } from './step.ts';
@@ -20,6 +19,8 @@ export interface StoreOptions {
   log: Log;
   committer: Committer;
   definitions: readonly MachineDefinition[];
+  /** What is to be written in the commit that sets an actor aside: an alert to whoever must know. */
+  onQuarantine?: (doc: ActorDoc, why: string, at: number) => Write[];
   /** Actors whose latest document is kept in memory; staleness only costs a reload. */
   cacheSize?: number;
 }
@@ -137,7 +138,7 @@ export class ActorStore {
   async quarantine(definition: MachineDefinition, doc: ActorDoc, why: string): Promise<void> {
     const { clock, log, committer } = this.#options;
     const at = clock.now();
-    const { _id, seq, merchantId, mode } = doc;
+    const { _id, seq } = doc;
     this.#cache.delete(_id);
     const outcome = await committer.commit([
       {
@@ -147,7 +148,7 @@ export class ActorStore {
         update: { $set: { quarantined: { at: new Date(at), why }, dueAt: null }, $inc: { seq: 1 } },
         onMiss: 'race',
       },
-      raiseAlert({ kind: 'actor_quarantined', at, about: _id, merchantId, mode, detail: { why } }),
+      ...(this.#options.onQuarantine?.(doc, why, at) ?? []),
     ]);
     this.#cache.delete(_id);
     if (outcome.ok) log.error({ actor: _id, why }, 'actor quarantined');

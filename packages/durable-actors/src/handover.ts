@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts';
-import { failpoint } from '../failpoint.ts';
-import type { Log } from '../log.ts';
-import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
 import { callJobs, type Due, wakeJobs } from './bundle.ts';
+import type { Clock } from './clock.ts';
 import type { ActorDoc, Call, MachineDefinition, Timer } from './document.ts';
+import { failpoint } from './failpoint.ts';
 import type { Errand, Lanes } from './lanes.ts';
+import type { Log } from './log.ts';
+import type { Queues } from './queue.ts';
 
 /**
  * What comes after a commit. Calls that are due go into this process's lanes, where it has any; what finds no room

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Db } from 'mongodb';
-import { BatchReader } from '../batch.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
+import { BatchReader } from './batch.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, type MachineDefinition, Poison } from './document.ts';
+import type { CollectionSpec, Doc } from './mongo.ts';
 
 /** A part of contexts that very many actors have alike; `_id` follows from `value`. Never changed, never removed. */
 interface SharedPart extends Doc {

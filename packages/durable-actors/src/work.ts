@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
-import { failpoint } from '../failpoint.ts';
-import type { Log } from '../log.ts';
-import { isOutage } from '../mongo.ts';
-import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
 import { errandsOf } from './bundle.ts';
 import { Claim } from './claim.ts';
+import type { Clock } from './clock.ts';
 import {
   type ActorDoc,
   ActorMissing,
@@ -19,8 +15,12 @@ import {
   Poison,
   type WorkWatch,
 } from './document.ts';
+import { failpoint } from './failpoint.ts';
 import { callQueue, type Handover, nextTimer, wakeQueue } from './handover.ts';
 import type { Errand, Lanes } from './lanes.ts';
+import type { Log } from './log.ts';
+import { isOutage } from './mongo.ts';
+import type { Queues } from './queue.ts';
 
 /** A call that has to wait. */
 interface Waits {

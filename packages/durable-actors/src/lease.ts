@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
-import type { Clock } from '../clock.ts';
-import type { CollectionSpec, Doc } from '../mongo.ts';
+import type { Clock } from './clock.ts';
+import type { CollectionSpec, Doc } from './mongo.ts';
 
 export const leasesSpec: CollectionSpec = { name: 'leases' };
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientSession, type Db, type MongoClient, MongoError, MongoServerError } from 'mongodb';
-import { stopwatch } from '../clock.ts';
-import { failpoint } from '../failpoint.ts';
-import type { Log } from '../log.ts';
-import { type Doc, durable, isLineFault, isOutage, type Write } from '../mongo.ts';
+import { stopwatch } from './clock.ts';
 import { type Command, commandsOf, isIncrement } from './commands.ts';
+import { failpoint } from './failpoint.ts';
+import type { Log } from './log.ts';
+import { type Doc, durable, isLineFault, isOutage, type Write } from './mongo.ts';
 
 /**
  * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB

@@ -1,5 +1,5 @@
-import { type Clock, stopwatch } from '../clock.ts';
-import { failpoint } from '../failpoint.ts';
+import { type Clock, stopwatch } from './clock.ts';
+import { failpoint } from './failpoint.ts';
 
 /** What became of a claim; `unasked` is a call whose effect never came to the point of making it. */
 export type ClaimOutcome = 'unasked' | 'claimed' | 'refused';

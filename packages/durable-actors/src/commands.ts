@@ -1,5 +1,5 @@
 import { type Document, Long } from 'mongodb';
-import type { Write } from '../mongo.ts';
+import type { Write } from './mongo.ts';
 
 type Increment = Extract<Write, { op: 'increment' }>;
 

@@ -1,5 +1,5 @@
-import type { NewJob } from '../queue.ts';
 import type { Errand } from './lanes.ts';
+import type { NewJob } from './queue.ts';
 
 /**
  * Errands as jobs of a queue. A job costs Redis some ten commands however small it is, so those that belong to one

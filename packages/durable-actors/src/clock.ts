@@ -48,8 +48,3 @@ export function stopwatch(): () => number {
   const startedAt = performance.now();
   return () => performance.now() - startedAt;
 }
-
-/** ISO 8601 UTC with milliseconds, the only form of time that leaves the service. */
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
-}

@@ -1,5 +1,5 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
-import type { Doc, Write } from '../mongo.ts';
+import type { Doc, Write } from './mongo.ts';
 
 /** Who or what caused a step. */
 export interface Cause {
@@ -148,7 +148,11 @@ export interface CallEffect {
    * Made at most once: the effect claims it by a commit (`CallView.claim`) before its first byte; a claimed one that
    * nobody answered is answered by `lost`. What it answers without a claim counts while nobody has claimed it.
    */
-  atMostOnce?: { lost(call: Call, at: number): ActorEvent };
+  atMostOnce?: {
+    lost(call: Call, at: number): ActorEvent;
+    /** One that nobody has claimed is looked for this soon: whoever claims it sets the time for its answer (5 s). */
+    pickupMs?: number;
+  };
   /** The answer is a fact about the world and is heard even if the call is gone. */
   factual?: boolean;
 }

@@ -1,7 +1,6 @@
+import { type CollectionSpec, type MachineDefinition, requiredIndexes } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
-import type { CollectionSpec } from '../mongo.ts';
-import type { MachineDefinition } from './document.ts';
 
 /**
  * Actors by the state they are in: which index answers, newest first. An index of states costs a write at each step
@@ -18,15 +17,9 @@ export const actorsByStatus = { mode: 1, status: 1, _id: -1 } as const;
 /** Of machines with crowded states: the actors in all other states. */
 export const actorsUncrowded = { state: 1, mode: 1, _id: -1 } as const;
 
-/** Indexes that every machine's collection of actors has. */
-const always: NonNullable<CollectionSpec['indexes']> = [
-  { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
-  { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
-];
-
 /** Those of machines whose actors are few enough to be indexed by every state. */
 export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
-  ...always,
+  ...requiredIndexes,
   { key: { merchantId: 1, mode: 1, _id: -1 } },
   { key: actorsByState },
 ];
@@ -34,7 +27,7 @@ export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
 /** Those of machines with crowded states, which keep their outermost state in `status`. */
 export function crowdIndexes(crowded: readonly string[]): NonNullable<CollectionSpec['indexes']> {
   return [
-    ...always,
+    ...requiredIndexes,
     { key: actorsByStatus },
     { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
     { key: actorsUncrowded, partial: isUncrowded(crowded) },

@@ -1,6 +1,4 @@
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import type { Write } from '../mongo.ts';
+import type { Clock } from './clock.ts';
 import { type Committer, CommitUnknown } from './commit.ts';
 import {
   type ActorDoc,
@@ -19,21 +17,11 @@ import {
   StepRefused,
 } from './document.ts';
 import type { Lanes } from './lanes.ts';
+import type { Log } from './log.ts';
+import type { Write } from './mongo.ts';
 import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix, shown } from './step.ts';
 import { ActorStore, type Release, type StoreOptions } from './store.ts';
-
-export { type CommittedBatch, Committer, CommitUnknown } from './commit.ts';
-export * from './document.ts';
-export { Handover, queueNames } from './handover.ts';
-export { Lanes } from './lanes.ts';
-export { Lease, leasesSpec } from './lease.ts';
-export { stepId, stepRange, stepsSpec } from './plan.ts';
-export { sharedPartsSpec } from './shared.ts';
-export * from './standing.ts';
-export { acceptedEvents, reservedPrefix, restore, shown, stateText } from './step.ts';
-export { Sweeper } from './sweep.ts';
-export { ActorWorkers } from './work.ts';
 
 /**
  * THE CORRIDOR: the only way any state changes. A step loads an actor's document, asks the pure chart,

@@ -1,6 +1,4 @@
 import type { UpdateFilter } from 'mongodb';
-import { limits } from '../limits.ts';
-import type { CollectionSpec, Doc, Write } from '../mongo.ts';
 import {
   type ActorDoc,
   type ActorEvent,
@@ -16,11 +14,21 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
+import type { CollectionSpec, Doc, Write } from './mongo.ts';
 import type { SharedParts } from './shared.ts';
 import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
 export const stepsSpec: CollectionSpec = { name: 'steps' };
+
+/** Indexes that every machine's collection of actors needs: of what is to happen, and of what is set aside. */
+export const requiredIndexes: NonNullable<CollectionSpec['indexes']> = [
+  { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
+  { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
+];
+
+/** A call that nobody has claimed is looked for this soon, where its effect says nothing else. */
+const usualPickupMs = 5_000;
 
 /** A step as it is to be committed. The first write is always the actor's own. */
 export interface Planned {
@@ -172,7 +180,9 @@ function callsOf(
       continue;
     }
     const notBefore = Math.max(at, effect.notBefore?.(chart.snapshot.context) ?? at);
-    const patienceMs = effect.atMostOnce ? Math.min(limits.pickupMs, effect.patienceMs) : effect.patienceMs;
+    const patienceMs = effect.atMostOnce
+      ? Math.min(effect.atMostOnce.pickupMs ?? usualPickupMs, effect.patienceMs)
+      : effect.patienceMs;
     calls.push({
       id: `${id}.${seq}.${calls.length}`,
       type,

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import type { Queues } from '../queue.ts';
 import type { Actors } from './actors.ts';
+import type { Clock } from './clock.ts';
 import { type ActorDoc, NewerDocument } from './document.ts';
 import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
+import type { Log } from './log.ts';
+import type { Queues } from './queue.ts';
 import type { ActorWorkers } from './work.ts';
 
 interface SweeperOptions {
@@ -277,7 +277,7 @@ export class Sweeper {
     if (!queues.ready) return 'away';
     try {
       const isNew = (await queues.redis.set(this.#markKey, randomUUID(), 'NX')) === 'OK';
-      if (isNew && this.#sweptUntil > 0) log.warn('Redis was emptied: arming everything again');
+      if (isNew && this.#sweptUntil > 0) log.warn({}, 'Redis was emptied: arming everything again');
       return isNew || this.#sweptUntil === 0 ? 'forgot' : 'knows';
     } catch {
       return 'away';

@@ -1,0 +1,31 @@
+/**
+ * XState charts made durable on MongoDB and woken by BullMQ (README.md). An actor's state changes only by `Actors`:
+ * a step loads its document, asks the pure chart, and commits the new snapshot, the writes that the chart asked for,
+ * the calls still to make and the timers, all at once or not at all.
+ */
+export { Actors } from './actors.ts';
+export { BatchReader, eachOf } from './batch.ts';
+export { type Clock, MovableClock, SystemClock, steadyMs, stopwatch } from './clock.ts';
+export { type CommitOutcome, type CommittedBatch, Committer, CommitUnknown } from './commit.ts';
+export * from './document.ts';
+export { armFailpoint, enginePoints, failpoint } from './failpoint.ts';
+export { Handover, queueNames } from './handover.ts';
+export { Lanes } from './lanes.ts';
+export { Lease, leasesSpec } from './lease.ts';
+export type { Log } from './log.ts';
+export {
+  type CollectionSpec,
+  connectMongo,
+  type Doc,
+  durable,
+  isOutage,
+  measureClockOffset,
+  prepareDatabase,
+  type Write,
+} from './mongo.ts';
+export { requiredIndexes, stepId, stepRange, stepsSpec } from './plan.ts';
+export { type NewJob, Queues } from './queue.ts';
+export { sharedPartsSpec } from './shared.ts';
+export { acceptedEvents, restore, shown, stateText } from './step.ts';
+export { Sweeper } from './sweep.ts';
+export { ActorWorkers } from './work.ts';
