@@ -16,6 +16,7 @@ import { assign, setup } from 'xstate';
 export interface RailTerms {
   /** How long after creation a push may still start. */
   pushWindowMs: number;
+  /** How long after its push a prompt stands on the phone. */
   promptLifeMs: number;
   answerTimeoutMs: number;
   pushRetryMs: number;
@@ -61,6 +62,7 @@ export interface CollectionContext {
   createdAt: number;
   /** No push may start after this moment. */
   notAfter: number;
+  /** By then the prompt has run out, however late the push began. As the 202 said, and nothing is timed by it. */
   expiresAt: number;
   acceptsLate: boolean;
   terms: RailTerms;
@@ -264,7 +266,11 @@ const chart = setup({
   delays: {
     answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
     pushRetryDelay: ({ context }) => waitOf(context.terms.pushRetryMs),
-    approvalTimeout: ({ context, event }) => waitOf(context.expiresAt - timeOf(event, context)),
+    /** A prompt lives from its push, not from the merchant's request. */
+    approvalTimeout: ({ context, event }) => {
+      const at = timeOf(event, context);
+      return waitOf((context.pushedAt ?? at) + context.terms.promptLifeMs - at);
+    },
     approvalDelay: ({ context }) => rungOf(context.terms.approvalLadderMs, context.asks),
     noticeDelay: ({ context }) => rungOf(context.terms.noticeLadderMs, context.asks),
     pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
@@ -399,7 +405,7 @@ const latePaid = (status: 'failed' | 'expired') =>
 
 export const collectionMachine = chart.createMachine({
   id: 'collection',
-  version: '2',
+  version: '3',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,

@@ -49,7 +49,7 @@ export const limits = {
 
   /** An unclaimed push is looked for this soon: whoever claims it sets the time for its answer. */
   pickupMs: 5 * secondMs,
-  /** A prompt that could not be sent for so long after its collection was made is not sent any more. */
+  /** A prompt that could not be sent for so long after its collection was made is not sent any more, over any rail. */
   pushWindowMs: minuteMs,
 
   keyCacheMs: 2 * secondMs,
@@ -59,8 +59,3 @@ export const limits = {
   settlementDelayMaxDays: 31,
   eatOffsetMs: 3 * hourMs,
 } as const;
-
-/** A push that its process lost is made by a sweep within so long (ms): two rounds are waited for, one is under way. */
-export function rescueMs(sweepIntervalMs: number): number {
-  return limits.pickupMs + 3 * sweepIntervalMs;
-}

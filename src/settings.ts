@@ -18,6 +18,13 @@ interface Words {
   wants?: string;
 }
 
+/**
+ * A push that its process lost is made within `pickupMs` and three rounds: two are waited for, one is under way. Rarer
+ * rounds would find it too late to be sent.
+ */
+const sweepMaxMs =
+  Math.floor((limits.pushWindowMs - limits.pickupMs) / 3 / limits.secondMs) * limits.secondMs;
+
 function text(description: string, options: Record<string, unknown> & Words = {}) {
   return Type.String({ description, ...options });
 }
@@ -170,7 +177,7 @@ export const settings = Type.Object(
     }),
     SWEEP_INTERVAL: duration('How often what Redis lost or nobody answered is looked for.', 5_000, {
       atLeast: '10ms',
-      atMost: '18s', // or a push that was lost would be found too late to be sent
+      atMost: durationText(sweepMaxMs),
     }),
     WORKER_LOST_AFTER: duration('A worker that is silent for so long is dead: others get its jobs.', 15_000, {
       atLeast: '1s',

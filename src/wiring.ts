@@ -53,7 +53,7 @@ import {
   feePlansSpec,
   receiptsSpec,
 } from './ledger/ledger.ts';
-import { limits, rescueMs } from './limits.ts';
+import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
@@ -279,7 +279,6 @@ function railsOf(
   const test = new TestRail({
     clock,
     simulator: config.simulator,
-    leastWindowMs: 1.25 * rescueMs(config.sweepIntervalMs),
     ring: (...bell) => late.doorbell.ringLater(...bell),
   });
   if (!config.mpesa) {

@@ -23,6 +23,8 @@ export const collectionMigrations: Record<number, Migration> = {
     };
     return followReturns(doc.state === 'created.awaitingApproval' ? awaiting(lifted) : lifted);
   },
+  /** 3: a prompt's life counts from its push. Whoever waits already was given an end, and keeps it. */
+  2: (doc) => ({ ...doc, machineVersion: 3 }),
 };
 
 /** Its first question is due a rung after the last step. */

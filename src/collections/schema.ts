@@ -102,8 +102,8 @@ export const CollectionObject = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'ISO 8601, UTC. When the prompt on the phone runs out. The final status normally follows within ' +
-          'ten minutes, because the network is asked first.',
+          'ISO 8601, UTC. By then the prompt on the phone has run out, however late it was sent. The final status ' +
+          'normally follows within ten minutes, because the network is asked first.',
       }),
     ),
     provider_reference: Type.Optional(
@@ -132,7 +132,7 @@ export const CollectionObject = Type.Object(
         metadata: {},
         mode: 'test',
         created_at: '2026-11-21T09:00:00.000Z',
-        expires_at: '2026-11-21T09:00:25.000Z',
+        expires_at: '2026-11-21T09:01:20.000Z',
       },
     ],
   },

@@ -1,5 +1,6 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
+import { limits } from '../limits.ts';
 import type {
   Capabilities,
   PushOutcome,
@@ -11,18 +12,16 @@ import type {
 } from './rails.ts';
 import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
 
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
+const { secondMs, minuteMs } = limits;
 
 /**
  * The quick terms of test mode; every duration of the network is divided by `speed`. How long a push may take to be
- * made is no matter of the network but of this installation: never less than the rescue of a lost push takes. This
- * rail answers at once, so a push without an answer is one that was not made yet.
+ * made is no matter of the network but of this installation, and the same for every rail. This rail answers at once, so
+ * a push without an answer is one that was not made yet.
  */
-function quickTerms(speed: number, leastWindowMs: number): RailTerms {
-  const ms = (duration: number, leastMs = 1) => Math.max(leastMs, Math.round(duration / speed));
-  // With the prompt's life after it shorter than the stories in which a customer pays late.
-  const pushWindowMs = ms(25 * secondMs, leastWindowMs);
+function quickTerms(speed: number): RailTerms {
+  const ms = (duration: number) => Math.max(1, Math.round(duration / speed));
+  const { pushWindowMs } = limits;
   return {
     pushWindowMs,
     promptLifeMs: ms(20 * secondMs),
@@ -49,8 +48,6 @@ interface TestRailOptions {
   clock: Clock;
   ring: Ring;
   simulator: { delayMinMs: number; delayMaxMs: number; speed: number };
-  /** However fast the simulated network is told to be, a push may be made for so long. */
-  leastWindowMs: number;
 }
 
 /** The rail of test mode: the simulator's function, in this process. It never moves money. */
@@ -64,10 +61,10 @@ export class TestRail implements Rail {
   readonly #ring: Ring;
   readonly #times: SimulatorTimes;
 
-  constructor({ clock, ring, simulator, leastWindowMs }: TestRailOptions) {
+  constructor({ clock, ring, simulator }: TestRailOptions) {
     this.#clock = clock;
     this.#ring = ring;
-    this.terms = quickTerms(simulator.speed, leastWindowMs);
+    this.terms = quickTerms(simulator.speed);
     this.capabilities = {
       queryableBy: ['reference'],
       referenceIsIdempotent: true,

@@ -24,7 +24,7 @@ describe('the console in a browser', function () {
   before(async function () {
     browser = await openBrowser();
     if (!browser) return this.skip();
-    test = await startTestService({}, { pushWindowMs: 3_000 });
+    test = await startTestService();
     merchant = await test.merchant({ name: 'Duka <la> "Asha"' });
     receiver = await startReceiver();
     windows = new ConsoleWindows(browser, test);

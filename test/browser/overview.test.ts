@@ -60,7 +60,6 @@ describe('the overview in a browser', function () {
       redis = await openRedis();
       live = await openLive({ env: { REDIS_URL: redis.redisUrl } });
       test = live.service;
-      test.service.wired.rails.test.terms.pushWindowMs = 3_000;
       windows = new ConsoleWindows(browser!, test);
     });
     beforeEach(async () => {

@@ -7,13 +7,12 @@ import { startTestService, type TestMerchant, type TestService, until } from '..
 /** A 202 is a promise to prompt the customer: it is not given where pushes wait too long. */
 describe('admission', () => {
   const clock = clockAtNoon();
-  const pushWindowMs = 60_000;
   let api: TestService;
   let merchant: TestMerchant;
   let waiting: string;
 
   before(async () => {
-    api = await startTestService({ ROLE: 'api' }, { clock, pushWindowMs });
+    api = await startTestService({ ROLE: 'api' }, { clock });
     merchant = await api.merchant();
   });
   after(() => api.stop());
@@ -56,7 +55,7 @@ describe('admission', () => {
 
   it('is open again as soon as somebody makes them, and none of them fails', async () => {
     const { database } = { database: api.service.wired.db.databaseName };
-    const worker = await startTestService({ ROLE: 'worker' }, { clock, database, pushWindowMs });
+    const worker = await startTestService({ ROLE: 'worker' }, { clock, database });
     const open = () =>
       api.service.wired.db
         .collection(collectionsSpec.name)

@@ -15,7 +15,7 @@ describe('alerts', () => {
 
   it('of a running service arrive where ALERT_WEBHOOK_URL says, and no secret goes with them', async () => {
     const { url, received, close } = await listen();
-    const test = await startTestService({ ALERT_WEBHOOK_URL: url }, { pushWindowMs: 3_000 });
+    const test = await startTestService({ ALERT_WEBHOOK_URL: url });
     const { id, merchant } = await test.latePayment();
     const got = await until(async () => received[0]);
     expect(got?.headers['content-type']).to.equal('application/json');

@@ -42,7 +42,6 @@ async function openTestRail(): Promise<Door> {
   const rail = new TestRail({
     clock,
     simulator: { delayMinMs: 10_000, delayMaxMs: 20_000, speed: 1 },
-    leastWindowMs: 1,
     // The bell rings as soon as the driver lets time pass: when it rings must not matter.
     ring: (collectionId) =>
       setImmediate(() => {

@@ -147,23 +147,37 @@ describe('collection', () => {
   });
 
   describe('awaiting approval', () => {
-    it('lasts until expires_at, however late the push was accepted', () => {
+    for (const [begunMs, answeredMs] of [
+      [0, 0],
+      [0, 5 * second],
+      [40 * second, 42 * second],
+      [60 * second, 75 * second],
+    ] as const) {
+      it(`lasts as long as a prompt lives, pushed after ${begunMs} ms and accepted after ${answeredMs} ms`, () => {
+        const collection = new Collection().wait(answeredMs);
+        collection.send({ type: 'push.accepted', askedAt: startMs + begunMs });
+        collection.waitUntil(begunMs + 120 * second - 1);
+        expect(collection.state).to.equal('created.awaitingApproval.waiting');
+        collection.wait(1);
+        expect(collection.state).to.equal('created.confirming.polling');
+        expect(collection.now, 'expires_at of the 202').to.be.at.most(collection.context.expiresAt);
+      });
+    }
+
+    it('lasts from the acceptance where nobody knows when the push began', () => {
       const collection = new Collection().wait(40 * second).send({ type: 'push.accepted' });
-      collection.waitUntil(180 * second - 1);
-      expect(collection.state).to.equal('created.awaitingApproval.waiting');
-      collection.wait(1);
-      expect(collection.state).to.equal('created.confirming.polling');
+      expect(collection.timers).to.include({ 'xstate.after.approvalTimeout.awaitingApproval': 120 * second });
     });
 
     it('asks on its ladder while the customer may approve, so that a lost callback costs a rung', () => {
       const collection = new Collection().send({ type: 'push.accepted', askedAt: startMs });
       const asked: number[] = [];
-      collection.waitUntil(180 * second - 1, () => {
+      collection.waitUntil(120 * second - 1, () => {
         if (!collection.asked.includes('askRail')) return;
         asked.push((collection.now - startMs) / second);
         collection.send({ type: 'ask.undecided', answer: 'pending', askedAt: collection.now });
       });
-      expect(asked).to.deep.equal([20, 40, 70, 110, 150]);
+      expect(asked).to.deep.equal([20, 40, 70, 110]);
     });
 
     it('asks again soon after a callback whose payment is still pending, then as before', () => {
@@ -182,8 +196,9 @@ describe('collection', () => {
       expect(asked.slice(0, 4)).to.deep.equal([5, 10, 18, 38]);
     });
 
-    it('is over at once when the push was accepted after expires_at', () => {
-      const collection = new Collection().send({ type: 'push.accepted', at: startMs + 200 * second });
+    it('is over at once when the push was accepted after the prompt had run out', () => {
+      const collection = new Collection();
+      collection.send({ type: 'push.accepted', askedAt: startMs + second, at: startMs + 121 * second });
       expect(collection.timers).to.include({ 'xstate.after.approvalTimeout.awaitingApproval': 0 });
     });
   });

@@ -4,6 +4,7 @@ import type { AnyStateMachine } from 'xstate';
 import { type CollectionContext, collectionMachine, type FailureCode } from '../../machines/collection.ts';
 import type { Faults } from '../../simulator/faults.ts';
 import { newId } from '../../src/ids.ts';
+import { limits } from '../../src/limits.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
 import { Chart, earliestOf, type World } from './charts.ts';
 import { until } from './service.ts';
@@ -79,6 +80,12 @@ function describePort(door: () => Door): void {
     expect(capabilities.promptLifeMs).to.equal(terms.promptLifeMs);
     expect(capabilities.notFoundGraceMs).to.equal(terms.notFoundGraceMs);
     expect(capabilities.queryableBy).to.include('reference');
+  });
+
+  it('gives a push the time that every rail gives, for the delay is ours', () => {
+    const { pushWindowMs, promptLifeMs } = door().rail.terms;
+    expect(pushWindowMs).to.equal(limits.pushWindowMs);
+    expect(promptLifeMs).to.be.above(0);
   });
 
   it('has a scripted number for every failure code it can produce', () => {

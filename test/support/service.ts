@@ -96,10 +96,7 @@ export interface StartOptions {
   clock?: Clock;
   /** An existing one, to start a second service beside or after the first. */
   database?: string;
-  /**
-   * How long after creation the test rail may still be asked to push. A machine that runs everybody's tests may
-   * need seconds; where a test waits for what follows the end of the prompt, it says less.
-   */
+  /** How long after creation the test rail may still be asked to push, where it is not as usual. */
   pushWindowMs?: number;
   /** For tests that want no round of the sweeper but their own: longer than the configuration allows. */
   sweepIntervalMs?: number;
@@ -143,9 +140,11 @@ export async function startTestService(
     log,
     clock: options.clock ?? new SystemClock(),
   });
-  const pushWindowMs = options.pushWindowMs ?? 10_000;
+  const { pushWindowMs } = options;
   // A push that only has to wait for a worker is no push without an answer.
-  Object.assign(service.wired.rails.test.terms, { pushWindowMs, answerTimeoutMs: pushWindowMs });
+  if (pushWindowMs) {
+    Object.assign(service.wired.rails.test.terms, { pushWindowMs, answerTimeoutMs: pushWindowMs });
+  }
   const baseUrl = service.baseUrl ?? '';
   const call = caller(baseUrl, service.adminUrl, operatorToken);
   const made = async (path: string, body: object) => {
@@ -202,7 +201,6 @@ export async function startTestService(
       const state = async () => (await actor(json.id)).state as string;
       // Not before it was sent: nobody is asked for a payment whose time is over.
       await until(async () => (await state()).startsWith('created.awaitingApproval'));
-      clock.advance(pushWindowMs);
       const isSeen = await until(async () => {
         clock.advance(1_000);
         await sweep();

@@ -237,7 +237,7 @@ describe('the address of the live rail', () => {
   it('cannot be reached by the rail of test mode', () => {
     const live = open('http://127.0.0.1:4010/openapi');
     const simulator = { delayMinMs: 1, delayMaxMs: 1, speed: 1 };
-    const test = new TestRail({ clock: new MovableClock(), ring: () => {}, simulator, leastWindowMs: 1 });
+    const test = new TestRail({ clock: new MovableClock(), ring: () => {}, simulator });
     expect(() => checkApart({ test, live })).not.to.throw();
     expect(() => checkApart({ test: live, live })).to.throw('address of the live rail');
     expect(() => checkApart({ test: live, live: undefined })).to.throw('reaches an address');
