@@ -173,7 +173,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
   stops.push(async () => {
     await sweeper.stop();
     await workers.stop(10 * limits.secondMs);
-    await handover.flush();
+    await Promise.all([handover.flush(), doorbell.flush()]);
   });
   return sweeper;
 }

@@ -1,46 +1,54 @@
-import type { Actors, Clock, NewJob, Queues } from '@kusanya/durable-actors';
+import type { Actors, Clock, Queues } from '@kusanya/durable-actors';
 import type { Log } from '../log.ts';
 
 /**
  * The doorbell: a rail called back. It carries no verdict; the collection asks the rail. The test rail rings
- * it through delayed jobs, and a bell that Redis loses is only a payment that is found by asking.
+ * it through delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found
+ * by asking.
  */
 export const doorbellQueue = 'doorbell';
 
+/** Bells of one such moment share a job and ring at its end … */
+const bucketMs = 100;
+/** … unless they are to ring so soon that this would make them late. */
+const aloneMs = 3 * bucketMs;
+/** For so long a moment's bells are gathered at the most before their job is added. */
+const heldMaxMs = 1_000;
+
 interface DoorbellOptions {
-  actors: Actors;
-  queues: Queues;
+  actors: Pick<Actors, 'send'>;
+  queues: Pick<Queues, 'add' | 'work'>;
   clock: Clock;
   log: Log;
 }
 
+interface Bell {
+  actor: string;
+  /** Names the message, so that the same one is heard once. */
+  id: string;
+}
+
 export class Doorbell {
   readonly #options: DoorbellOptions;
-  #jobs: NewJob[] = [];
+  /** Bells whose job is not added yet, by the moment in which they ring. */
+  readonly #held = new Map<number, Bell[]>();
 
   constructor(options: DoorbellOptions) {
     this.#options = options;
   }
 
-  /** Rings after a while. Bells of the same moment are added together. */
+  /** Rings after a while. */
   readonly ringLater = (collectionId: string, afterMs: number, which: number): void => {
-    if (
-      this.#jobs.push({
-        id: `${collectionId}.bell.${which}`,
-        data: { actor: collectionId },
-        delayMs: afterMs,
-      }) > 1
-    )
-      return;
-    setImmediate(() => {
-      const jobs = this.#jobs;
-      this.#jobs = [];
-      this.#options.queues.add(doorbellQueue, jobs).catch((error) => {
-        this.#options.log.debug({ error: String(error) }, 'without Redis bells are rung by this process');
-        for (const { id, data, delayMs = 0 } of jobs)
-          setTimeout(() => void this.#hear(data.actor as string, id), delayMs).unref();
-      });
-    });
+    const bell = { actor: collectionId, id: `${collectionId}.bell.${which}` };
+    const isAlone = afterMs < aloneMs;
+    const at = this.#options.clock.now() + afterMs;
+    const moment = isAlone ? at : Math.ceil(at / bucketMs) * bucketMs;
+    const others = this.#held.get(moment);
+    if (others) others.push(bell);
+    else {
+      this.#held.set(moment, [bell]);
+      setTimeout(() => void this.#add(moment), isAlone ? 0 : Math.min(afterMs / 2, heldMaxMs)).unref();
+    }
   };
 
   /** Somebody rings now. `ringId` names the message, so that the same one is heard once. */
@@ -56,16 +64,38 @@ export class Doorbell {
   /** Starts answering the door in this process. */
   start(): void {
     this.#options.queues.work(doorbellQueue, 50, async (job) => {
-      await this.#hear((job.data as { actor: string }).actor, job.id!);
+      // A job of an earlier version is one bell.
+      const { bells, actor } = job.data as { bells?: Bell[]; actor?: string };
+      await this.#hear(bells ?? [{ actor: actor!, id: job.id! }]);
     });
   }
 
-  async #hear(actor: string, ringId: string): Promise<void> {
-    await this.ring(actor, ringId).catch((error) => {
-      this.#options.log.debug(
-        { actor, error: String(error) },
-        'bell not heard; the payment will be found by asking',
-      );
+  /** Adds what is still held, before this process ends. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#held.keys()].map((moment) => this.#add(moment)));
+  }
+
+  /** The job of a moment. Its name is that of its first bell: another process's moment is another job. */
+  async #add(moment: number): Promise<void> {
+    const { queues, clock, log } = this.#options;
+    const bells = this.#held.get(moment);
+    if (!bells) return;
+    this.#held.delete(moment);
+    const delayMs = Math.max(0, moment - clock.now());
+    await queues.add(doorbellQueue, [{ id: bells[0]!.id, data: { bells }, delayMs }]).catch((error) => {
+      log.debug({ error: String(error) }, 'without Redis bells are rung by this process');
+      setTimeout(() => void this.#hear(bells), delayMs).unref();
     });
+  }
+
+  async #hear(bells: readonly Bell[]): Promise<void> {
+    const one = ({ actor, id }: Bell) =>
+      this.ring(actor, id).catch((error) => {
+        this.#options.log.debug(
+          { actor, error: String(error) },
+          'bell not heard; the payment will be found by asking',
+        );
+      });
+    await Promise.all(bells.map(one));
   }
 }

@@ -85,8 +85,8 @@ describe('jobs', () => {
     expect(jobs.find(({ delayMs }) => delayMs)).include({ delayMs: 400 });
   });
 
-  it('hold the wake-ups of one moment, never early and at most 200 ms late; near ones stand alone', () => {
-    const runAts = [500, 1_999, 2_000, 2_150, 2_200, 2_201, 2_399, 60_000];
+  it('hold the wake-ups of one moment, never early and at most a tenth of their wait late; near ones stand alone', () => {
+    const runAts = [-7, 0, 1, 499, 500, 501, 550, 1_999, 2_000, 2_150, 2_200, 2_201, 2_399, 60_000];
     const jobs = wakeJobs(
       runAts.map((runAt, n) => ({ errand: errand(n), runAt })),
       0,
@@ -94,12 +94,15 @@ describe('jobs', () => {
     );
     const groups = jobs.map(({ delayMs, data }) => [delayMs, errandsOf(data).map(({ actor }) => actor)]);
     expect(groups).deep.equal([
-      [500, ['sleeper_0']],
-      [1_999, ['sleeper_1']],
-      [2_000, ['sleeper_2']],
-      [2_200, ['sleeper_3', 'sleeper_4']],
-      [2_400, ['sleeper_5', 'sleeper_6']],
-      [60_000, ['sleeper_7']],
+      [1, ['sleeper_2']],
+      [499, ['sleeper_3']],
+      [0, ['sleeper_0', 'sleeper_1']],
+      [500, ['sleeper_4']],
+      [550, ['sleeper_5', 'sleeper_6']],
+      [2_000, ['sleeper_7', 'sleeper_8']],
+      [2_200, ['sleeper_9', 'sleeper_10']],
+      [2_400, ['sleeper_11', 'sleeper_12']],
+      [60_000, ['sleeper_13']],
     ]);
   });
 

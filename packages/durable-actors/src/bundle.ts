@@ -18,10 +18,11 @@ export interface Due {
 const callsMax = 50;
 /** Wake-ups share the job of their moment by so many. */
 const wakesMax = 100;
-/** A wake-up comes up to so much after its time … */
-const bucketMs = 200;
-/** … unless that is near: then it has a job of its own, at its very time. */
-const aloneMs = 2_000;
+/** A wake-up so far ahead comes up to so much after its time; a nearer one has a job of its own, at its very time. */
+const moments = [
+  { aheadMs: 2_000, lengthMs: 200 },
+  { aheadMs: 500, lengthMs: 50 },
+] as const;
 
 let bundled = 0;
 
@@ -42,17 +43,17 @@ export function callJobs(dues: readonly Due[], now: number): NewJob[] {
   return jobs;
 }
 
-/** The jobs for some wake-ups: one for each moment. `owner` tells the jobs of processes apart. */
+/** The jobs for some wake-ups: one for each moment, one for all that are due. `owner` tells the jobs of processes apart. */
 export function wakeJobs(dues: readonly Due[], now: number, owner: string): NewJob[] {
   const jobs: NewJob[] = [];
   const buckets = new Map<number, Errand[]>();
   for (const { errand, runAt, again } of dues) {
-    if (runAt - now < aloneMs) {
+    const slot = momentOf(runAt, now);
+    if (slot === undefined) {
       const id = `${wakeId(errand.actor, runAt)}${again ? `@${now}` : ''}`;
       jobs.push({ id, data: { errands: [errand] }, delayMs: runAt - now });
       continue;
     }
-    const slot = Math.ceil(runAt / bucketMs) * bucketMs;
     const bucket = buckets.get(slot);
     if (bucket) bucket.push(errand);
     else buckets.set(slot, [errand]);
@@ -65,6 +66,13 @@ export function wakeJobs(dues: readonly Due[], now: number, owner: string): NewJ
     }
   }
   return jobs;
+}
+
+/** The end of the moment in which a wake-up comes; undefined: it stands alone. */
+function momentOf(runAt: number, now: number): number | undefined {
+  if (runAt <= now) return now;
+  const length = moments.find(({ aheadMs }) => runAt - now >= aheadMs)?.lengthMs;
+  return length && Math.ceil(runAt / length) * length;
 }
 
 /** The errands of a job, also of one that an older version of this code added. */

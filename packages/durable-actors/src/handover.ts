@@ -196,8 +196,8 @@ export class Handover {
   }
 
   /**
-   * Moves the wake-ups whose time of holding is over, or that are near, to those on their way. All that were held
-   * together go together, so that those of one moment share a job.
+   * Moves the wake-ups whose time of holding is over, or that are near, to those on their way, and what is due into
+   * this process's lane. All that were held together go together, so that those of one moment share a job.
    */
   #release(all: boolean): void {
     const now = this.#options.clock.now();
@@ -207,7 +207,9 @@ export class Handover {
       const isHeldLong = isTime && now - heldSince >= this.#holdMs;
       if (!all && !isHeldLong && dueAt - now > 2 * this.#holdMs) continue;
       this.#wakes.delete(id);
-      this.#put(wakeQueue, { errand: { machine, actor: id }, runAt: dueAt });
+      const errand = { machine, actor: id };
+      if (dueAt > now || !this.#options.lanes.offer(wakeQueue, errand))
+        this.#put(wakeQueue, { errand, runAt: dueAt });
     }
   }
 
