@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, type Queues, queueNames } from '@kusanya/durable-actors';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
+import { listPayments, listReviews } from './collections/admin.ts';
 import { isSandbox } from './collections/collections.ts';
 import {
   CollectionObject,
@@ -32,84 +33,44 @@ import {
   WrongTries,
 } from './http/http.ts';
 import { QueuePages } from './inspector/inspector.ts';
-import { listTransactions, type ReadBalance, type ReadEntries, showBalance } from './ledger/routes.ts';
-import type { Log } from './log.ts';
-import type { Principal } from './merchants/merchants.ts';
-import { whoami } from './merchants/routes.ts';
-import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
-import { type About, openApi } from './openapi.ts';
-import {
-  type ActorAdminDeps,
-  drawActor,
-  releaseActor,
-  sendEvent,
-  showActor,
-  showHistory,
-} from './operators/actorRoutes.ts';
-import { type AuditAdminDeps, listAudit } from './operators/auditRoutes.ts';
-import {
-  type DeliveryAdminDeps,
-  listDeliveries,
-  recoverEndpoint,
-  resendDelivery,
-  showDelivery,
-  showReplay,
-  testEndpoint,
-} from './operators/deliveryRoutes.ts';
-import {
-  commandEndpoint,
-  type EndpointAdminDeps,
-  listEndpoints,
-  registerEndpoint,
-  rotateSecret,
-  showEndpoint,
-  updateEndpoint,
-} from './operators/endpointRoutes.ts';
+import { listEntries, showAudit, showTrialBalance } from './ledger/admin.ts';
 import {
   addFeePlanVersion,
   assignFeePlan,
   createFeePlan,
-  type FeePlanAdminDeps,
   listFeePlans,
   showFeePlan,
-} from './operators/feeRoutes.ts';
-import { issueKey, type KeyAdminDeps, listKeys, revokeApiKey, rotateApiKey } from './operators/keyRoutes.ts';
+} from './ledger/feeAdmin.ts';
+import { listTransactions, type ReadBalance, type ReadEntries, showBalance } from './ledger/routes.ts';
+import { downloadStatement } from './ledger/statementAdmin.ts';
+import type { Log } from './log.ts';
+import { createMerchant, listMerchants, patchMerchant, showMerchant } from './merchants/admin.ts';
+import { issueKey, listKeys, revokeApiKey, rotateApiKey } from './merchants/keyAdmin.ts';
+import type { Principal } from './merchants/merchants.ts';
+import { whoami } from './merchants/routes.ts';
+import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
+import { type About, openApi } from './openapi.ts';
+import { drawActor, releaseActor, sendEvent, showActor, showHistory } from './operators/actorAdmin.ts';
+import { createOperator, listOperators, removeOperator } from './operators/admin.ts';
+import { listAudit } from './operators/auditAdmin.ts';
 import {
   drawMachine,
   drawMermaid,
   listMachineActors,
   listMachines,
-  type MachineAdminDeps,
   showMachine,
-} from './operators/machineRoutes.ts';
-import { type LedgerAdminDeps, listEntries, showAudit, showTrialBalance } from './operators/moneyRoutes.ts';
-import { type OverviewAdminDeps, showOverview } from './operators/overviewRoutes.ts';
-import { listPayments, type PaymentAdminDeps } from './operators/paymentRoutes.ts';
-import {
-  createOperator,
-  listOperators,
-  type PeopleAdminDeps,
-  removeOperator,
-} from './operators/peopleRoutes.ts';
-import { listRails, listReviews, type RailAdminDeps, showEvidence } from './operators/railRoutes.ts';
-import {
-  createMerchant,
-  listMerchants,
-  type MerchantAdminDeps,
-  patchMerchant,
-  showMerchant,
-} from './operators/routes.ts';
-import { type SearchAdminDeps, search } from './operators/searchRoutes.ts';
+} from './operators/machineAdmin.ts';
+import { showOverview } from './operators/overviewAdmin.ts';
+import { search } from './operators/searchAdmin.ts';
+import { listRails, showEvidence } from './rails/admin.ts';
+import { doorbellQueue } from './rails/rails.ts';
+import { type CallbackApi, receiveCallback } from './rails/routes.ts';
 import {
   commandSettlement,
   listSettlements as listAllSettlements,
   runSettlement,
-  type SettlementAdminDeps,
   showSettlement as showAnySettlement,
-} from './operators/settlementRoutes.ts';
-import { downloadStatement, type StatementAdminDeps } from './operators/statementRoutes.ts';
-import { doorbellQueue } from './rails/rails.ts';
-import { type CallbackApi, receiveCallback } from './rails/routes.ts';
+} from './settlement/admin.ts';
 import {
   listSettled,
   listSettlements,
@@ -118,6 +79,23 @@ import {
   showSettlement,
 } from './settlement/routes.ts';
 import { midnightQueue } from './settlement/settlement.ts';
+import {
+  commandEndpoint,
+  listEndpoints,
+  registerEndpoint,
+  rotateSecret,
+  showEndpoint,
+  updateEndpoint,
+} from './webhooks/admin.ts';
+import {
+  listDeliveries,
+  recoverEndpoint,
+  resendDelivery,
+  showDelivery,
+  showReplay,
+  testEndpoint,
+} from './webhooks/deliveryAdmin.ts';
+import type { Wired } from './wiring.ts';
 
 /** What merchants read of their money beside the balance. */
 export interface MoneyReads {
@@ -146,24 +124,8 @@ export interface AppDeps {
   observe?: (line: AccessLine) => void;
 }
 
-/** What the operators' routes need. */
-export type OperatorDeps = MerchantAdminDeps &
-  KeyAdminDeps &
-  EndpointAdminDeps &
-  DeliveryAdminDeps &
-  SettlementAdminDeps &
-  LedgerAdminDeps &
-  StatementAdminDeps &
-  FeePlanAdminDeps &
-  RailAdminDeps &
-  MetricsDeps &
-  ActorAdminDeps &
-  OverviewAdminDeps &
-  MachineAdminDeps &
-  PeopleAdminDeps &
-  PaymentAdminDeps &
-  AuditAdminDeps &
-  SearchAdminDeps & { log: Log; config: Config; health: Health; observe?: (line: AccessLine) => void };
+/** What the operators' routes need: what wiring made, and what the listeners know. Each route says what it takes of it. */
+export type OperatorDeps = Wired & MetricsDeps & { health: Health; observe?: (line: AccessLine) => void };
 
 type RouteDeps = Pick<AppDeps, 'config' | 'collections' | 'readBalance' | 'readEvent' | 'money'>;
 

@@ -129,7 +129,7 @@ function liveMode({ wired }: Service): string {
 
 async function makeFirstMerchant(service: Service, config: Config) {
   const { newKey, newMerchant } = await import('./merchants/merchants.ts');
-  const { auditLine } = await import('./operators/operators.ts');
+  const { auditLine } = await import('./desk/desk.ts');
   const { actors, clock } = service.wired;
   const at = clock.now();
   const merchant = newMerchant({ name: 'First merchant' }, at);

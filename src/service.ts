@@ -20,7 +20,7 @@ import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
-import { OperatorReader, OverviewReader, readNeeds } from './operators/operators.ts';
+import { readNeeds } from './operators/operators.ts';
 import { strandedRelease } from './webhooks/effects.ts';
 import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
 
@@ -252,9 +252,6 @@ async function startListeners(
   const operatorApp = createOperatorApp({
     ...{ ...wired, health, observe, metrics },
     gauges: new Gauges({ ...wired, metrics, needs: (mode) => readNeeds(wired, mode) }),
-    reader: new OperatorReader(db),
-    overview: new OverviewReader(wired),
-    keyHashSecret: config.keyHashSecret,
   });
   const adminUrl = await open(operatorApp, config.adminPort, config.adminHost, inspectorOf(wired));
   return { baseUrl, adminUrl };

@@ -39,6 +39,7 @@ import {
 } from './collections/effects.ts';
 import type { Config } from './config.ts';
 import { sessionsSpec } from './console/console.ts';
+import { auditSpec } from './desk/desk.ts';
 import { Events, eventsSpec } from './events/events.ts';
 import { idempotencySpec } from './http/http.ts';
 import { StepFeed } from './inspector/inspector.ts';
@@ -57,7 +58,7 @@ import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
-import { auditSpec, Operators, operatorsSpec } from './operators/operators.ts';
+import { Operators, operatorsSpec } from './operators/operators.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Breakers,

@@ -34,6 +34,16 @@ export const crowdedStates: readonly string[] = [
   'succeeded.standing',
 ];
 
+/** Where a payment waits for a person: nobody can tell whether it was paid. */
+export const reviewStates = ['created.underReview.polling', 'created.underReview.resting'];
+/** A payment that came late, as lists are asked for it: each state with all that is in it. */
+export const lateOuterStates = ['failed', 'expired'].flatMap((status) =>
+  ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
+);
+export const lateStates = ['failed', 'expired'].flatMap((status) =>
+  // A return that no newer code has touched has no inner states.
+  ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
+);
 /** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
 export const collectionsSpec: CollectionSpec = {
   name: 'collections',

@@ -9,17 +9,16 @@ import {
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { collectionsSpec } from '../collections/collections.ts';
+import { countMax, memoryOf } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import { balancesSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import { readBreakers, readLastCallback } from '../rails/rails.ts';
 import { settlementDate } from '../settlement/settlement.ts';
 import { actorsByStatus, countInState, inStates, narrowed, type StateQuery, statesIn } from '../standing.ts';
 import { isoTime } from '../time.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
-import { countMax } from './lists.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';
-import { memoryOf } from './queries.ts';
-import { readBreakers, readLastCallback } from './railRoutes.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
 

@@ -1,7 +1,8 @@
 import type { ActorDoc, Actors, Clock, Queues } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
-import { collectionsSpec } from '../collections/collections.ts';
+import { collectionsSpec, lateOuterStates, lateStates, reviewStates } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
+import { countMax, lateMs } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
@@ -10,7 +11,6 @@ import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlemen
 import { inStates, narrowed } from '../standing.ts';
 import { isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
-import { countMax, lateMs } from './lists.ts';
 
 /** What needs a person: one tile per kind of trouble, each with the list behind it. No tile: nothing to do. */
 
@@ -67,15 +67,6 @@ const deadlineGraceMs = limits.minuteMs;
 
 type Mode = 'live' | 'test';
 
-export const reviewStates = ['created.underReview.polling', 'created.underReview.resting'];
-/** As lists are asked for them: each with all that is in it. */
-const lateOuterStates = ['failed', 'expired'].flatMap((status) =>
-  ['held', 'returning'].map((state) => `${status}.latePaid.${state}`),
-);
-export const lateStates = ['failed', 'expired'].flatMap((status) =>
-  // A return that no newer code has touched has no inner states.
-  ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
-);
 const promptStates = [
   'created.pushing.sending',
   'created.pushing.backingOff',

@@ -24,6 +24,7 @@ export {
   sessionsName,
 } from './mpesa/mpesa.ts';
 export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
+export { readBreakers, readLastCallback } from './reading.ts';
 export {
   busyPhone,
   debitMs,

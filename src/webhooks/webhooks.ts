@@ -158,6 +158,14 @@ export class Webhooks {
     return this.#endpoints.countDocuments({ merchantId, mode, state: { $ne: 'deleted' } });
   }
 
+  /** The endpoints of a merchant in both modes, newest first. */
+  list(merchantId: string): Promise<EndpointDoc[]> {
+    return this.#endpoints
+      .find({ merchantId: { $eq: merchantId }, state: { $ne: 'deleted' } })
+      .sort({ _id: -1 })
+      .toArray();
+  }
+
   get #endpoints() {
     return this.#options.db.collection<EndpointDoc>(endpointsSpec.name);
   }

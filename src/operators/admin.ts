@@ -1,23 +1,26 @@
-import { type Actors, type Clock, StepRaced } from '@kusanya/durable-actors';
-import type { Db } from 'mongodb';
+import { StepRaced } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
-import { faulty, forOperators, listAnswer, type Role } from '../http/http.ts';
+import type { Config } from '../config.ts';
+import {
+  type CommandDeps,
+  CommandQuery,
+  commandBody,
+  described,
+  forCommands,
+  found,
+  idParam,
+  pageFields,
+} from '../desk/desk.ts';
+import { faulty, forOperators, listAnswer } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
-import { change, once } from './change.ts';
-import { auditLine } from './operators.ts';
-import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './people.ts';
-import { pageFields } from './queries.ts';
-import { bodyOf, described, found, idParam, Reason } from './routes.ts';
+import { newOperator, type OperatorDoc, type Operators, revokeOperator } from './operators.ts';
 
 /** Who may do what here. Admins only; the token is shown once. */
-export interface PeopleAdminDeps {
-  db: Db;
-  actors: Actors;
-  clock: Clock;
+interface PeopleAdminDeps extends CommandDeps {
   operators: Operators;
-  keyHashSecret: string;
+  config: Pick<Config, 'keyHashSecret'>;
 }
 
 function presentOperator(operator: OperatorDoc) {
@@ -34,8 +37,8 @@ function presentOperator(operator: OperatorDoc) {
 }
 
 export function createOperator(deps: PeopleAdminDeps) {
-  const { actors, clock, operators, keyHashSecret: hashSecret } = deps;
-  return forOperators({
+  const { operators, config } = deps;
+  return forCommands(deps, {
     doc: described(
       'createOperator',
       'Let somebody in',
@@ -43,7 +46,7 @@ export function createOperator(deps: PeopleAdminDeps) {
       'A viewer reads, an operator acts, an admin also issues keys and lets people in. The token is shown once.',
     ),
     once: true,
-    body: bodyOf('NewOperator', {
+    body: commandBody('NewOperator', {
       name: Type.String({
         minLength: 1,
         maxLength: 64,
@@ -51,24 +54,20 @@ export function createOperator(deps: PeopleAdminDeps) {
         description: 'As in the audit; never given to two people.',
       }),
       role: Type.Enum(['viewer', 'operator', 'admin']),
-      reason: Reason,
     }),
-    handler: (request) =>
-      once(deps, request, 'createOperator', async (claim) => {
-        const { principal, body, requestId } = request;
-        const [at, by] = [clock.now(), principal.name];
-        const { name, reason } = body;
-        if (await operators.isTaken(name)) throw nameTaken(name);
-        const role = body.role as Role;
-        const { record, token, writes } = newOperator({ name, role, by, hashSecret }, at);
-        const after = presentOperator(record);
-        const about = { target: record._id, reason, requestId, after };
-        const line = auditLine({ at, by, action: 'operator.created', ...about });
-        await actors.commit([...writes, ...claim(record._id), line]).catch((error) => {
+    handler: async (command, { body: { name, role } }) => {
+      const { at, by } = command;
+      if (await operators.isTaken(name)) throw nameTaken(name);
+      const hashSecret = config.keyHashSecret;
+      const { record, token, writes } = newOperator({ name, role, by, hashSecret }, at);
+      const after = presentOperator(record);
+      await command
+        .commit(writes, { action: 'operator.created', target: record._id, after })
+        .catch((error) => {
           throw error instanceof StepRaced ? nameTaken(name) : error;
         });
-        return { status: 201, body: { ...after, token } };
-      }),
+      return { status: 201, body: { ...after, token } };
+    },
   });
 }
 
@@ -92,8 +91,8 @@ export function listOperators({ operators }: PeopleAdminDeps) {
   });
 }
 
-export function removeOperator({ actors, clock, operators }: PeopleAdminDeps) {
-  return forOperators({
+export function removeOperator(deps: PeopleAdminDeps) {
+  return forCommands(deps, {
     doc: described(
       'revokeOperator',
       'Revoke somebody’s token',
@@ -101,20 +100,17 @@ export function removeOperator({ actors, clock, operators }: PeopleAdminDeps) {
       'Takes effect everywhere within 2 seconds, in the console too.',
     ),
     params: idParam('opr'),
-    query: Type.Object({ reason: Reason }, { additionalProperties: false }),
-    handler: async ({ principal, params, query, requestId }) => {
-      const [at, by, { reason }] = [clock.now(), principal.name, query];
-      const id = params.id as string;
-      const after = await change(actors, async () => {
-        const current = await found(operators.find(id));
+    query: CommandQuery,
+    handler: async (command, { params: { id } }) => {
+      const after = await command.change(async () => {
+        const current = await found(deps.operators.find(id));
         const before = presentOperator(current);
-        if (current.revokedAt) return { writes: [], result: before };
-        const { record, writes } = revokeOperator(current, by, at);
+        if (current.revokedAt) return { result: before };
+        const { record, writes } = revokeOperator(current, command.by, command.at);
         const result = presentOperator(record);
-        const about = { target: id, reason, requestId, before, after: result };
-        return { writes: [...writes, auditLine({ at, by, action: 'operator.revoked', ...about })], result };
+        return { writes, about: { action: 'operator.revoked', target: id, before, after: result }, result };
       });
-      operators.forget(id);
+      deps.operators.forget(id);
       return { status: 200, body: after };
     },
   });

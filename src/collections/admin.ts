@@ -1,23 +1,24 @@
 import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
-import { type CollectionDoc, failureCodes, parsePhone } from '../collections/collections.ts';
-import { faulty, forOperators } from '../http/http.ts';
-import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
-import { maskPhone } from '../log.ts';
-import { isoTime } from '../time.ts';
-import { listActors } from './lists.ts';
 import {
   ageFields,
+  described,
+  listActors,
   listedAnswer,
+  ModeField,
   madeBounds,
   memoryOf,
   pageFields,
   StateFilter,
   timeOrNull,
-} from './queries.ts';
-import { described, ModeField } from './routes.ts';
+} from '../desk/desk.ts';
+import { faulty, forOperators } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { maskPhone } from '../log.ts';
+import { isoTime } from '../time.ts';
+import { type CollectionDoc, failureCodes, lateStates, parsePhone, reviewStates } from './collections.ts';
 
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
 export interface PaymentAdminDeps {
@@ -27,7 +28,7 @@ export interface PaymentAdminDeps {
 }
 
 /** A collection in a list. The phone is masked. */
-export function presentRow(doc: CollectionDoc) {
+export function paymentRow(doc: CollectionDoc) {
   const { data, dueAt, quarantined } = doc;
   const context = memoryOf(doc);
   return {
@@ -87,7 +88,7 @@ export function listPayments({ db, actors, clock }: PaymentAdminDeps) {
       const msisdn = query.phone === undefined ? undefined : msisdnOf(query.phone);
       if (query.phone !== undefined && msisdn === undefined) throw noPhone();
       const filter = {
-        mode: query.mode as 'live' | 'test' | undefined,
+        mode: query.mode,
         merchantId: query.merchant,
         states: query.state?.split(','),
         msisdn,
@@ -97,7 +98,30 @@ export function listPayments({ db, actors, clock }: PaymentAdminDeps) {
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
       const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
-      return { status: 200, body: listedAnswer(listed, presentRow) };
+      return { status: 200, body: listedAnswer(listed, paymentRow) };
+    },
+  });
+}
+
+export function listReviews({ db, actors }: PaymentAdminDeps) {
+  return forOperators({
+    doc: described(
+      'listReviews',
+      'Payments that wait for a person, newest first',
+      200,
+      'Under review, late, or being returned. `operator.asked` and `operator.resolved` are sent to the actor.',
+    ),
+    query: Type.Object(
+      { mode: Type.Optional(ModeField), ...pageFields(idPattern('col')) },
+      { additionalProperties: false },
+    ),
+    handler: async ({ query }) => {
+      const mode = query.mode;
+      const filter = { mode, states: [...reviewStates, ...lateStates] };
+      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
+      const body = listedAnswer(listed, (doc) => ({ ...paymentRow(doc), object: 'review' }));
+      return { status: 200, body };
     },
   });
 }

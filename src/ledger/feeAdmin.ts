@@ -1,18 +1,14 @@
-import { type Actors, type Clock, StepRaced, type Write } from '@kusanya/durable-actors';
+import { StepRaced } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
+import { type CommandDeps, commandBody, described, forCommands, found, idParam } from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { newId } from '../ids.ts';
-import { type FeePlanDoc, type FeePlans, newFeePlanVersion } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, updateMerchant } from '../merchants/merchants.ts';
-import { change } from './change.ts';
-import { auditLine } from './operators.ts';
-import { bodyOf, described, found, idParam, Reason } from './routes.ts';
+import { type FeePlanDoc, type FeePlans, newFeePlanVersion } from './ledger.ts';
 
 /** Fee plans: versions are added, never changed; merchants are given a plan, never a version. */
-export interface FeePlanAdminDeps {
-  actors: Actors;
-  clock: Clock;
+interface FeePlanAdminDeps extends CommandDeps {
   feePlans: FeePlans;
   merchants: Merchants;
 }
@@ -93,31 +89,27 @@ export function showFeePlan({ feePlans }: FeePlanAdminDeps) {
   });
 }
 
-export function createFeePlan({ actors, clock }: FeePlanAdminDeps) {
-  return forOperators({
+export function createFeePlan(deps: FeePlanAdminDeps) {
+  return forCommands(deps, {
     doc: described('createFeePlan', 'Create a fee plan', 201, 'Its first version.'),
-    body: bodyOf('NewFeePlan', { name: Name, ...terms, reason: Reason }),
+    body: commandBody('NewFeePlan', { name: Name, ...terms }),
     check: termsFaults,
-    handler: async ({ principal, body, requestId }) => {
-      const at = clock.now();
-      const made = { createdBy: principal.name, atMs: at };
-      const { record, writes } = newFeePlanVersion(
-        undefined,
-        newId('fee', at),
-        body.name,
-        termsOf(body),
-        made,
-      );
-      const line = { at, by: principal.name, reason: body.reason, requestId };
-      await actors.commit([...writes, planLine(undefined, record, line)]);
-      return { status: 201, body: presentPlan(record) };
+    handler: async (command, { body }) => {
+      const { at: atMs, by: createdBy } = command;
+      const made = newFeePlanVersion(undefined, newId('fee', atMs), body.name, termsOf(body), {
+        createdBy,
+        atMs,
+      });
+      const after = presentPlan(made.record);
+      await command.commit(made.writes, { action: 'fee_plan.created', target: after.id, after });
+      return { status: 201, body: after };
     },
   });
 }
 
 /** Holds for collections created from now on, in every process within two seconds; never for those before. */
-export function addFeePlanVersion({ actors, clock, feePlans }: FeePlanAdminDeps) {
-  return forOperators({
+export function addFeePlanVersion(deps: FeePlanAdminDeps) {
+  return forCommands(deps, {
     doc: described(
       'addFeePlanVersion',
       'Give a fee plan new terms',
@@ -126,40 +118,27 @@ export function addFeePlanVersion({ actors, clock, feePlans }: FeePlanAdminDeps)
       ['action_not_allowed'],
     ),
     params: Type.Object({ id: PlanId }),
-    body: bodyOf('FeePlanVersion', { ...terms, reason: Reason }),
+    body: commandBody('FeePlanVersion', terms),
     check: termsFaults,
-    handler: async ({ principal, params, body, requestId }) => {
-      const at = clock.now();
-      const made = { createdBy: principal.name, atMs: at };
-      const line = { at, by: principal.name, reason: body.reason, requestId };
-      const current = await found(feePlans.latest(params.id));
-      const { record, writes } = newFeePlanVersion(current, params.id, current.name, termsOf(body), made);
-      await actors.commit([...writes, planLine(current, record, line)]).catch((error) => {
-        if (!(error instanceof StepRaced)) throw error;
-        // A version is a whole: nobody shall replace terms that they have not seen.
-        throw actionNotAllowed('Somebody else changed this plan just now; look at it again.');
-      });
-      return { status: 201, body: presentPlan(record) };
+    handler: async (command, { params: { id }, body }) => {
+      const { at: atMs, by: createdBy } = command;
+      const current = await found(deps.feePlans.latest(id));
+      const made = newFeePlanVersion(current, id, current.name, termsOf(body), { createdBy, atMs });
+      const [before, after] = [presentPlan(current), presentPlan(made.record)];
+      await command
+        .commit(made.writes, { action: 'fee_plan.changed', target: id, before, after })
+        .catch((error) => {
+          if (!(error instanceof StepRaced)) throw error;
+          // A version is a whole: nobody shall replace terms that they have not seen.
+          throw actionNotAllowed('Somebody else changed this plan just now; look at it again.');
+        });
+      return { status: 201, body: after };
     },
   });
 }
 
-function planLine(
-  current: FeePlanDoc | undefined,
-  record: FeePlanDoc,
-  line: { at: number; by: string; reason: string; requestId: string },
-): Write {
-  return auditLine({
-    ...line,
-    action: current ? 'fee_plan.changed' : 'fee_plan.created',
-    target: record.planId,
-    ...(current ? { before: presentPlan(current) } : {}),
-    after: presentPlan(record),
-  });
-}
-
-export function assignFeePlan({ actors, clock, feePlans, merchants }: FeePlanAdminDeps) {
-  return forOperators({
+export function assignFeePlan(deps: FeePlanAdminDeps) {
+  return forCommands(deps, {
     doc: described(
       'assignFeePlan',
       'Give a merchant a fee plan',
@@ -167,22 +146,18 @@ export function assignFeePlan({ actors, clock, feePlans, merchants }: FeePlanAdm
       '`null` or `default` gives the default plan back. Holds for collections created from now on.',
     ),
     params: idParam('mer'),
-    body: bodyOf('FeePlanAssignment', { fee_plan: Type.Union([PlanId, Type.Null()]), reason: Reason }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const [at, by, { reason }] = [clock.now(), principal.name, body];
+    body: commandBody('FeePlanAssignment', { fee_plan: Type.Union([PlanId, Type.Null()]) }),
+    handler: async (command, { params, body }) => {
       const feePlanId = body.fee_plan === 'default' ? null : body.fee_plan;
-      const plan = await found(feePlans.latest(feePlanId ?? 'default'));
-      const merchantId = await change(actors, async () => {
-        const current = await found(merchants.find(params.id as string));
+      const plan = await found(deps.feePlans.latest(feePlanId ?? 'default'));
+      const merchantId = await command.change(async () => {
+        const current = await found(deps.merchants.find(params.id));
         const { record, writes } = updateMerchant(current, { feePlanId });
-        const about = { target: current._id, merchantId: current._id, reason, requestId };
+        const { _id: id } = current;
         const before = { fee_plan: current.feePlanId ?? 'default' };
         const after = { fee_plan: record.feePlanId ?? 'default' };
         const action = 'merchant.fee_plan_assigned';
-        return {
-          writes: [...writes, auditLine({ at, by, action, ...about, before, after })],
-          result: current._id,
-        };
+        return { writes, about: { action, target: id, merchantId: id, before, after }, result: id };
       });
       const merchant = { merchant_id: merchantId, fee_plan: presentPlan(plan) };
       return { status: 200, body: { object: 'fee_plan_assignment', ...merchant } };

@@ -4,18 +4,18 @@ import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { raiseAlert } from '../alerts.ts';
 import type { Collections } from '../collections/collections.ts';
+import { described, found, idParam, ModeField } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
+import type { Log } from '../log.ts';
+import type { Merchants } from '../merchants/merchants.ts';
+import { dateDueAtMs } from '../settlement/settlement.ts';
 import {
   type ReadReferences,
   StatementDiffers,
   type StatementOf,
   statementOf,
   statementTrailingMs,
-} from '../ledger/ledger.ts';
-import type { Log } from '../log.ts';
-import type { Merchants } from '../merchants/merchants.ts';
-import { dateDueAtMs } from '../settlement/settlement.ts';
-import { described, found, idParam, ModeField } from './routes.ts';
+} from './ledger.ts';
 
 export interface StatementAdminDeps {
   db: Db;
@@ -61,11 +61,11 @@ export function downloadStatement(deps: StatementAdminDeps) {
     params: idParam('mer'),
     query: Type.Object({ mode: ModeField, from: Moment, to: Moment }, { additionalProperties: false }),
     handler: async ({ params, query }) => {
-      const merchant = await found(merchants.find(params.id as string));
+      const merchant = await found(merchants.find(params.id));
       const latestMs = clock.now() - statementTrailingMs;
       const fromMs = query.from === undefined ? 0 : momentMs('from', query.from);
       const toMs = Math.min(latestMs, query.to === undefined ? latestMs : momentMs('to', query.to));
-      const of = { merchantId: merchant._id, mode: query.mode as 'live' | 'test', fromMs, toMs };
+      const of = { merchantId: merchant._id, mode: query.mode, fromMs, toMs };
       if (query.to !== undefined && query.from !== undefined && momentMs('to', query.to) === fromMs)
         throw faulty(emptyFaults());
       if (fromMs > toMs) throw faulty(periodFaults(query.to !== undefined));

@@ -1,22 +1,21 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import { described, ModeField } from '../desk/desk.ts';
 import { forOperators, listAnswer } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { isoTime } from '../time.ts';
 import {
   type AuditWatch,
   type EntryFilter,
-  type EntryType,
   entriesOf,
   entryTypes,
   figuresOf,
   type PostedEntry,
   transactionId,
   trialBalance,
-} from '../ledger/ledger.ts';
-import { limits } from '../limits.ts';
-import { isoTime } from '../time.ts';
-import { described, ModeField } from './routes.ts';
+} from './ledger.ts';
 
 /** The books as operators read them: the trial balance, the entries, what the auditor found. */
 export interface LedgerAdminDeps {
@@ -36,10 +35,7 @@ export function showTrialBalance({ db, clock }: LedgerAdminDeps) {
     query: Type.Object({ mode: ModeField }, { additionalProperties: false }),
     handler: async ({ query }) => {
       const at = clock.now();
-      const { mode, accounts, debitTzs, creditTzs, differenceTzs } = await trialBalance(
-        db,
-        query.mode as 'live' | 'test',
-      );
+      const { mode, accounts, debitTzs, creditTzs, differenceTzs } = await trialBalance(db, query.mode);
       const body = {
         object: 'trial_balance',
         mode,
@@ -90,9 +86,9 @@ export function listEntries({ db }: LedgerAdminDeps) {
     ),
     handler: async ({ query }) => {
       const filter: EntryFilter = {
-        mode: query.mode as 'live' | 'test',
+        mode: query.mode,
         ...(query.merchant === undefined ? {} : { merchantId: query.merchant }),
-        ...(query.type === undefined ? {} : { type: query.type as EntryType }),
+        ...(query.type === undefined ? {} : { type: query.type }),
         ...(query.account === undefined ? {} : { account: query.account }),
         ...(query.source === undefined ? {} : { sourceId: query.source }),
         ...(query.settlement_date === undefined ? {} : { bucket: query.settlement_date }),

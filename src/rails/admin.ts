@@ -1,29 +1,18 @@
 import type { Actors } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { Type } from 'typebox';
-import type { CollectionDoc } from '../collections/collections.ts';
+import { described, found, idParam, type Sight, sightOf } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
-import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import {
-  type BreakerDoc,
-  breakerId,
   type CallbackDoc,
   type Callbacks,
-  lastCallbackAt,
   type RailAnswerDoc,
   type Rails,
-  railOperations,
   readAnswers,
-} from '../rails/rails.ts';
-import { listActors } from './lists.ts';
-import { lateStates, reviewStates } from './needs.ts';
-import { presentRow } from './paymentRoutes.ts';
-import { listedAnswer, pageFields } from './queries.ts';
-import { described, found, idParam, ModeField } from './routes.ts';
-import { type Sight, sightOf } from './sight.ts';
+  readBreakers,
+  readLastCallback,
+} from './rails.ts';
 
-/** The live rail's health, what it answered, and the payments that wait for a person. */
+/** The rails' health, and what the live one answered and called back about a payment. */
 export interface RailAdminDeps {
   db: Db;
   actors: Actors;
@@ -61,24 +50,6 @@ export function listRails({ db, actors, rails }: RailAdminDeps) {
   });
 }
 
-export async function readLastCallback(db: Db, rail: string): Promise<string | null> {
-  return (await lastCallbackAt(db, rail))?.toISOString() ?? null;
-}
-
-export async function readBreakers(actors: Actors, rail: string) {
-  const found = await Promise.all(
-    railOperations.map((each) => actors.read({ machine: 'breaker', id: breakerId(rail, each) })),
-  );
-  return (found.filter(Boolean) as BreakerDoc[]).map(({ _id, data, state, snapshot, updatedAt }) => ({
-    id: _id,
-    operation: data.operation,
-    state,
-    failures: snapshot.context.failures,
-    opened_at: isoOrNull(snapshot.context.openedAt),
-    updated_at: updatedAt.toISOString(),
-  }));
-}
-
 export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
   return forOperators({
     doc: described(
@@ -89,7 +60,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
     ),
     params: idParam('col'),
     handler: async ({ params, principal }) => {
-      const id = String(params.id);
+      const id = params.id;
       const sight = sightOf(principal);
       await found(actors.read({ machine: 'collection', id }));
       const [answers, bells] = await Promise.all([
@@ -102,29 +73,6 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
         answers: answers.map((each) => presentAnswer(each, sight)),
         callbacks: bells.map((each) => presentCallback(each, sight)),
       };
-      return { status: 200, body };
-    },
-  });
-}
-
-export function listReviews({ db, actors }: RailAdminDeps) {
-  return forOperators({
-    doc: described(
-      'listReviews',
-      'Payments that wait for a person, newest first',
-      200,
-      'Under review, late, or being returned. `operator.asked` and `operator.resolved` are sent to the actor.',
-    ),
-    query: Type.Object(
-      { mode: Type.Optional(ModeField), ...pageFields(idPattern('col')) },
-      { additionalProperties: false },
-    ),
-    handler: async ({ query }) => {
-      const mode = query.mode as 'live' | 'test' | undefined;
-      const filter = { mode, states: [...reviewStates, ...lateStates] };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
-      const body = listedAnswer(listed, (doc) => ({ ...presentRow(doc), object: 'review' }));
       return { status: 200, body };
     },
   });
@@ -150,8 +98,4 @@ function presentCallback({ hint, body, at, rungAt }: CallbackDoc, sight: Sight) 
     at: at.toISOString(),
     heard_at: rungAt?.toISOString() ?? null,
   };
-}
-
-function isoOrNull(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

@@ -1,13 +1,19 @@
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
+import {
+  type AuditDoc,
+  auditSpec,
+  described,
+  idRange,
+  listedAnswer,
+  type Plan,
+  pageFields,
+  readPage,
+} from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
-import { idRange, type Plan, readPage } from './lists.ts';
-import { type AuditDoc, auditSpec } from './operators.ts';
-import { listedAnswer, pageFields } from './queries.ts';
-import { described } from './routes.ts';
 
 /** What people changed: read only. Lines are written in the commit of what they describe, and never again. */
 export interface AuditAdminDeps {

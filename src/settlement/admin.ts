@@ -1,17 +1,14 @@
-import type { Actors, Clock } from '@kusanya/durable-actors';
+import type { Clock } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
+import { type CommandDeps, commandBody, described, forCommands, found, ModeField } from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, listAnswer } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { SettlementReader, SettlementRow, Settlements } from '../settlement/settlement.ts';
 import { isoTime } from '../time.ts';
-import { auditLine } from './operators.ts';
-import { bodyOf, described, found, ModeField, Reason } from './routes.ts';
+import type { SettlementReader, SettlementRow, Settlements } from './settlement.ts';
 
 /** Settlements for operators: what is due, kept back and done, and the button that settles now. */
-export interface SettlementAdminDeps {
-  actors: Actors;
-  clock: Clock;
+interface SettlementAdminDeps extends CommandDeps {
   settlements: Settlements;
   settlementReader: SettlementReader;
 }
@@ -62,8 +59,8 @@ export function listSettlements({ settlementReader }: SettlementAdminDeps) {
       const { merchant, mode, state, date, due_by, starting_after } = query;
       const filter = {
         ...(merchant === undefined ? {} : { merchantId: merchant }),
-        ...(mode === undefined ? {} : { mode: mode as 'live' | 'test' }),
-        ...(state === undefined ? {} : { state: state as 'due' | 'held' | 'settled' }),
+        ...(mode === undefined ? {} : { mode: mode }),
+        ...(state === undefined ? {} : { state: state }),
         ...(date === undefined ? {} : { date }),
         ...(due_by === undefined ? {} : { dueBy: due_by }),
       };
@@ -86,12 +83,10 @@ export function showSettlement({ settlementReader }: SettlementAdminDeps) {
 }
 
 /** Keeps a day's money back before it is settled, or lets it go again; money that is due settles at once. */
-export function commandSettlement(
-  { actors, clock, settlementReader }: SettlementAdminDeps,
-  command: 'held' | 'released',
-) {
-  const isHold = command === 'held';
-  return forOperators({
+export function commandSettlement(deps: SettlementAdminDeps, verb: 'held' | 'released') {
+  const { settlementReader } = deps;
+  const isHold = verb === 'held';
+  return forCommands(deps, {
     doc: described(
       isHold ? 'holdSettlement' : 'releaseSettlement',
       isHold ? 'Keep a settlement back' : 'Let a settlement go',
@@ -102,59 +97,47 @@ export function commandSettlement(
       ['action_not_allowed'],
     ),
     params: SettlementId,
-    body: bodyOf(isHold ? 'SettlementHold' : 'SettlementRelease', { reason: Reason }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const before = await found(settlementReader.find(params.id));
-      const [at, by, { reason }] = [clock.now(), principal.name, body];
-      const line = auditLine({
-        ...{ at, by, reason, requestId },
-        action: `settlement.${command}`,
-        target: params.id,
-        merchantId: before.doc.merchantId,
-        before: { state: before.doc.state },
-        after: { state: isHold ? 'held' : 'due' },
-      });
-      const result = await actors.send(
-        { machine: 'settlement', id: params.id },
-        { type: `operator.${command}`, at, reason },
-        { stepId: requestId, cause: { kind: 'operator', id: by }, writes: [line] },
+    body: commandBody(isHold ? 'SettlementHold' : 'SettlementRelease', {}),
+    handler: async (command, { params: { id } }) => {
+      const { doc } = await found(settlementReader.find(id));
+      const result = await command.send(
+        { machine: 'settlement', id },
+        { type: `operator.${verb}` },
+        {
+          action: `settlement.${verb}`,
+          target: id,
+          merchantId: doc.merchantId,
+          before: { state: doc.state },
+          after: { state: isHold ? 'held' : 'due' },
+        },
       );
       if (result.outcome !== 'stepped') {
-        throw actionNotAllowed(`A settlement that is ${result.doc.state} cannot be ${command}.`);
+        throw actionNotAllowed(`A settlement that is ${result.doc.state} cannot be ${verb}.`);
       }
-      return { status: 200, body: presentSettlement(await found(settlementReader.find(params.id))) };
+      return { status: 200, body: presentSettlement(await found(settlementReader.find(id))) };
     },
   });
 }
 
-export function runSettlement({ actors, clock, settlements }: SettlementAdminDeps) {
-  return forOperators({
+export function runSettlement(deps: SettlementAdminDeps) {
+  const { clock, settlements } = deps;
+  return forCommands(deps, {
     doc: described(
       'runSettlement',
       'Settle what is due',
       200,
       'With `as_of` only what was due by that time. A time to come is refused: money is never available early.',
     ),
-    body: bodyOf('SettlementRun', {
+    body: commandBody('SettlementRun', {
       as_of: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
-      reason: Reason,
     }),
     check: (body) => asOfFaults(body.as_of, clock),
-    handler: async ({ principal, body, requestId }) => {
-      const at = clock.now();
+    handler: async (command, { body }) => {
+      const { at } = command;
       const asOfMs = body.as_of === undefined ? at : Date.parse(body.as_of);
-      await actors.commit([
-        auditLine({
-          at,
-          by: principal.name,
-          action: 'settlement.run',
-          target: newId('aud', at),
-          reason: body.reason,
-          requestId,
-          after: { asOf: new Date(asOfMs) },
-        }),
-      ]);
-      const report = await settlements.settleDue({ kind: 'operator', id: principal.name }, asOfMs);
+      const after = { asOf: new Date(asOfMs) };
+      await command.commit([], { action: 'settlement.run', target: newId('aud', at), after });
+      const report = await settlements.settleDue({ kind: 'operator', id: command.by }, asOfMs);
       return {
         status: 200,
         body: {

@@ -8,14 +8,21 @@ import {
 import type { Db, Document } from 'mongodb';
 import { Type } from 'typebox';
 import { chartMermaid, chartSvg } from '../charts/charts.ts';
+import {
+  ageFields,
+  described,
+  listActors,
+  listedAnswer,
+  ModeField,
+  madeBounds,
+  pageFields,
+  StateFilter,
+} from '../desk/desk.ts';
 import { faulty, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { statesIn } from '../standing.ts';
 import { countState } from './health.ts';
-import { listActors } from './lists.ts';
-import { ageFields, listedAnswer, madeBounds, pageFields, StateFilter } from './queries.ts';
-import { described, ModeField } from './routes.ts';
 
 /** The machines: their definitions and drawings, and the actors that stand on each. */
 export interface MachineAdminDeps {
@@ -137,7 +144,7 @@ export function drawMachine({ actors }: MachineAdminDeps) {
     query: Type.Object({ detail: Detail }, { additionalProperties: false }),
     handler: async ({ params, query }) => {
       const { machine } = definitionOf(actors, params.machine);
-      const body = await chartSvg(machine, query.detail as 'full' | 'overview' | undefined);
+      const body = await chartSvg(machine, query.detail);
       return { status: 200, body, headers: svgHeaders };
     },
   });
@@ -185,7 +192,7 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps) {
       const made = madeBounds(query, clock.now());
       if (timeless.includes(name) && Object.keys(made).length > 0) throw noAge(name);
       const filter = {
-        mode: query.mode as 'live' | 'test' | undefined,
+        mode: query.mode,
         merchantId: query.merchant,
         states: query.state?.split(','),
         ...(query.overdue ? { overdueAt: clock.now() } : {}),
@@ -196,7 +203,7 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps) {
       return {
         status: 200,
         body: listedAnswer(await listActors({ db, actors }, name, filter, page), (doc) =>
-          presentRow(name, doc),
+          actorRow(name, doc),
         ),
       };
     },
@@ -209,7 +216,7 @@ function noAge(machine: string) {
 }
 
 /** What every list and page of actors says of one. */
-export function presentRow(machine: string, doc: ActorDoc) {
+export function actorRow(machine: string, doc: ActorDoc) {
   return {
     id: doc._id,
     object: 'actor',

@@ -1,11 +1,29 @@
-import { type Actors, type Clock, StepRefused } from '@kusanya/durable-actors';
-import type { Db } from 'mongodb';
+import { StepRefused } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import { sampleCollection } from '../collections/collections.ts';
+import {
+  ageFields,
+  type CommandDeps,
+  commandBody,
+  described,
+  forCommands,
+  found,
+  idParam,
+  listActors,
+  listedAnswer,
+  ModeField,
+  madeBounds,
+  memoryOf,
+  pageFields,
+  type Sight,
+  sightOf,
+  timeOrNull,
+} from '../desk/desk.ts';
 import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
 import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { standing } from './admin.ts';
 import {
   type AttemptDoc,
   attemptsSpec,
@@ -15,19 +33,10 @@ import {
   type ReplayDoc,
   replayPageDelayMs,
   type Webhooks,
-} from '../webhooks/webhooks.ts';
-import { standing } from './endpointRoutes.ts';
-import { listActors } from './lists.ts';
-import { auditLine } from './operators.ts';
-import { ageFields, listedAnswer, madeBounds, memoryOf, pageFields, timeOrNull } from './queries.ts';
-import { bodyOf, described, found, idParam, ModeField, Reason } from './routes.ts';
-import { type Sight, sightOf } from './sight.ts';
+} from './webhooks.ts';
 
 /** Deliveries with their attempts and exact bytes; resend one, recover many, try an endpoint. */
-export interface DeliveryAdminDeps {
-  db: Db;
-  actors: Actors;
-  clock: Clock;
+interface DeliveryAdminDeps extends CommandDeps {
   events: Events;
   webhooks: Webhooks;
 }
@@ -101,7 +110,7 @@ export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps)
     handler: async ({ query }) => {
       const { endpoint, event, collection, status } = query;
       const filter = {
-        mode: query.mode as 'live' | 'test' | undefined,
+        mode: query.mode,
         merchantId: query.merchant,
         endpointId: endpoint,
         eventId: event,
@@ -135,7 +144,7 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
     params: idParam('dlv'),
     handler: async ({ params, principal }) => {
       const sight = sightOf(principal);
-      const doc = (await found(actors.read({ machine: 'delivery', id: params.id as string }))) as DeliveryDoc;
+      const doc = (await found(actors.read({ machine: 'delivery', id: params.id }))) as DeliveryDoc;
       const attempts = await db
         .collection<AttemptDoc>(attemptsSpec.name)
         .find({ _id: { $gt: `${doc._id}/`, $lt: `${doc._id}0` } })
@@ -154,26 +163,16 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
   });
 }
 
-export function resendDelivery({ actors, clock }: DeliveryAdminDeps) {
-  return forOperators({
+export function resendDelivery(deps: CommandDeps) {
+  return forCommands(deps, {
     doc: described('resendDelivery', 'Send a delivery once more', 200, undefined, ['action_not_allowed']),
     params: idParam('dlv'),
-    body: bodyOf('Resend', { reason: Reason }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const id = params.id as string;
-      const { merchantId, state } = await found(actors.read({ machine: 'delivery', id }));
-      const at = clock.now();
-      const { reason } = body;
-      const by = principal.name;
-      const line = auditLine({
-        ...{ at, by, action: 'delivery.resent', target: id, merchantId, reason, requestId },
-        before: { state },
-      });
-      const result = await actors.send(
-        { machine: 'delivery', id },
-        { type: 'operator.resent', at, reason },
-        { stepId: requestId, cause: { kind: 'operator', id: by }, writes: [line] },
-      );
+    body: commandBody('Resend', {}),
+    handler: async (command, { params: { id } }) => {
+      const ref = { machine: 'delivery', id };
+      const { merchantId, state } = await found(deps.actors.read(ref));
+      const about = { action: 'delivery.resent', target: id, merchantId, before: { state } };
+      const result = await command.send(ref, { type: 'operator.resent' }, about);
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`A delivery in ${result.doc.state} is not resent.`);
       return { status: 200, body: presentDelivery(result.doc as DeliveryDoc) };
@@ -182,8 +181,8 @@ export function resendDelivery({ actors, clock }: DeliveryAdminDeps) {
 }
 
 /** Everything that failed since a time, sent again; first as a dry run, then as a replay that survives restarts. */
-export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps) {
-  return forOperators({
+export function recoverEndpoint(deps: CommandDeps) {
+  return forCommands(deps, {
     doc: described(
       'recoverEndpoint',
       'Send again what failed since a time',
@@ -191,49 +190,30 @@ export function recoverEndpoint({ db, actors, clock }: DeliveryAdminDeps) {
       'With `dry_run` it only counts.',
     ),
     params: idParam('we'),
-    body: bodyOf('Recovery', {
+    body: commandBody('Recovery', {
       since: Type.String({ format: 'date-time', maxLength: 40 }),
       dry_run: Type.Optional(Type.Boolean()),
-      reason: Reason,
     }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const endpoint = await found(actors.read({ machine: 'endpoint', id: params.id as string }));
+    handler: async (command, { params, body }) => {
+      const endpoint = await found(deps.actors.read({ machine: 'endpoint', id: params.id }));
       const since = new Date(body.since);
-      const total = await db
+      const total = await deps.db
         .collection<DeliveryDoc>(deliveriesSpec.name)
         .countDocuments(failedSince(endpoint._id, since), { limit: 1_000_000 });
       if (body.dry_run) return { status: 202, body: { object: 'replay', dry_run: true, total, replayed: 0 } };
-      const at = clock.now();
-      const by = principal.name;
-      const id = newId('rpl', at);
-      const { merchantId, mode } = endpoint;
+      const { at, by } = command;
+      const { _id: endpointId, merchantId, mode } = endpoint;
+      const replay = {
+        machine: 'replay',
+        id: newId('rpl', at),
+        input: { at, pageDelayMs: replayPageDelayMs },
+        merchantId,
+        mode,
+        data: { endpointId, since, total, by },
+      };
       const after = { since, total };
-      const doc = await actors.create(
-        {
-          machine: 'replay',
-          id,
-          input: { at, pageDelayMs: replayPageDelayMs },
-          merchantId,
-          mode,
-          data: { endpointId: endpoint._id, since, total, by },
-        },
-        {
-          stepId: requestId,
-          cause: { kind: 'operator', id: by },
-          writes: [
-            auditLine({
-              at,
-              by,
-              action: 'endpoint.recovered',
-              target: endpoint._id,
-              merchantId,
-              reason: body.reason,
-              requestId,
-              after,
-            }),
-          ],
-        },
-      );
+      const about = { action: 'endpoint.recovered', target: endpointId, merchantId, after };
+      const doc = await command.create(replay, about);
       return { status: 202, body: presentReplay(doc as ReplayDoc) };
     },
   });
@@ -259,15 +239,15 @@ export function showReplay({ actors }: DeliveryAdminDeps) {
     doc: described('getReplay', 'How far a recovery has come', 200),
     params: idParam('rpl'),
     handler: async ({ params }) => {
-      const doc = await found(actors.read({ machine: 'replay', id: params.id as string }));
+      const doc = await found(actors.read({ machine: 'replay', id: params.id }));
       return { status: 200, body: presentReplay(doc as ReplayDoc) };
     },
   });
 }
 
 /** A test event to this one endpoint, signed and retried like any other, of a type that tells of no payment. */
-export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps) {
-  return forOperators({
+export function testEndpoint(deps: DeliveryAdminDeps) {
+  return forCommands(deps, {
     doc: described(
       'testEndpoint',
       'Send a test event to an endpoint',
@@ -276,47 +256,26 @@ export function testEndpoint({ actors, clock, webhooks }: DeliveryAdminDeps) {
       ['action_not_allowed'],
     ),
     params: idParam('we'),
-    body: bodyOf('EndpointTest', {
-      type: Type.Optional(Type.Enum([...eventTypes])),
-      reason: Reason,
-    }),
-    handler: async ({ principal, params, body, requestId }) => {
-      const endpoint = await standing(actors, params.id as string);
-      const at = clock.now();
-      const by = principal.name;
-      const { _id: endpointId, merchantId, mode } = endpoint;
+    body: commandBody('EndpointTest', { type: Type.Optional(Type.Enum([...eventTypes])) }),
+    handler: async (command, { params, body, requestId }) => {
+      const { _id: endpointId, merchantId, mode } = await standing(deps.actors, params.id);
+      const { at: atMs } = command;
       const type = testEventType;
-      const shown = (body.type ?? 'collection.succeeded') as (typeof eventTypes)[number];
+      const shown = body.type ?? 'collection.succeeded';
       const data = {
         ...{ id: endpointId, object: 'endpoint', message: 'A test event. No payment stands behind it.' },
-        sample: { type: shown, data: sampleCollection(shown, newId('col', at), at) },
+        sample: { type: shown, data: sampleCollection(shown, newId('col', atMs), atMs) },
       };
-      const id = eventId(requestId, 1, at);
-      const writes = [
-        recordEvent({ id, type, collectionId: `sample.${endpointId}`, merchantId, mode, atMs: at, data }),
-        auditLine({
-          at,
-          by,
-          action: 'endpoint.tested',
-          target: endpointId,
-          merchantId,
-          reason: body.reason,
-          requestId,
-        }),
-      ];
-      const delivery = webhooks.newDelivery({ eventId: id, endpointId, type, merchantId, mode, atMs: at });
-      try {
-        const doc = await actors.create(delivery, {
-          stepId: requestId,
-          cause: { kind: 'operator', id: by },
-          writes,
-        });
-        return { status: 202, body: presentDelivery(doc as DeliveryDoc) };
-      } catch (error) {
-        if (error instanceof StepRefused)
-          throw actionNotAllowed('This request id was used before; send another.');
-        throw error;
-      }
+      const id = eventId(requestId, 1, atMs);
+      const collectionId = `sample.${endpointId}`;
+      const event = recordEvent({ id, type, collectionId, merchantId, mode, atMs, data });
+      const delivery = deps.webhooks.newDelivery({ eventId: id, endpointId, type, merchantId, mode, atMs });
+      const about = { action: 'endpoint.tested', target: endpointId, merchantId };
+      const doc = await command.create(delivery, about, [event]).catch((error) => {
+        if (!(error instanceof StepRefused)) throw error;
+        throw actionNotAllowed('This request id was used before; send another.');
+      });
+      return { status: 202, body: presentDelivery(doc as DeliveryDoc) };
     },
   });
 }

@@ -2,35 +2,31 @@ import {
   type ActorDoc,
   type Actors,
   acceptedEvents,
-  type Clock,
   NewerDocument,
   Poison,
   type StepLine,
   StepRefused,
 } from '@kusanya/durable-actors';
-import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { chartSvg } from '../charts/charts.ts';
 import { failureCodes } from '../collections/collections.ts';
+import {
+  type CommandDeps,
+  commandBody,
+  described,
+  forCommands,
+  found,
+  memoryOf,
+  Reason,
+} from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
 import { receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
-import { Detail, drawing, presentRow, svgHeaders } from './machineRoutes.ts';
-import { auditLine } from './operators.ts';
-import { memoryOf } from './queries.ts';
-import type { OperatorReader } from './reader.ts';
-import { bodyOf, described, found, Reason } from './routes.ts';
-import { readTrail } from './trail.ts';
+import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
+import { readHistory, readTrail } from './trail.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
-export interface ActorAdminDeps {
-  actors: Actors;
-  clock: Clock;
-  reader: OperatorReader;
-  db: Db;
-}
-
 const machineByPrefix: Readonly<Record<string, string>> = {
   col_: 'collection',
   dlv_: 'delivery',
@@ -58,7 +54,7 @@ function safeData(data: Record<string, unknown>): Record<string, unknown> {
 
 function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
   return {
-    ...presentRow(machine, doc),
+    ...actorRow(machine, doc),
     context: memoryOf(doc),
     data: safeData(doc.data),
     timers: datedOf(doc.timers).map(({ id, event, dueAt }) => ({ id, event, due_at: dueAt.toISOString() })),
@@ -92,7 +88,7 @@ function presentStep(line: StepLine) {
   };
 }
 
-export function showActor({ actors }: ActorAdminDeps) {
+export function showActor({ actors }: CommandDeps) {
   return forOperators({
     doc: described('getActor', 'Where an actor stands on its chart', 200),
     params: ActorId,
@@ -104,7 +100,7 @@ export function showActor({ actors }: ActorAdminDeps) {
   });
 }
 
-export function showHistory({ actors, reader }: ActorAdminDeps) {
+export function showHistory({ actors, db }: CommandDeps) {
   return forOperators({
     doc: described('getActorHistory', 'How an actor got there, oldest first', 200),
     params: ActorId,
@@ -118,7 +114,7 @@ export function showHistory({ actors, reader }: ActorAdminDeps) {
     handler: async ({ params, query }) => {
       await found(actors.read(refOf(params.id)));
       const limit = query.limit ?? limits.listMax;
-      const lines = await reader.history(params.id, limit + 1, query.after_seq);
+      const lines = await readHistory(db, params.id, limit + 1, query.after_seq);
       return {
         status: 200,
         body: {
@@ -131,7 +127,7 @@ export function showHistory({ actors, reader }: ActorAdminDeps) {
   });
 }
 
-export function drawActor({ db, actors }: ActorAdminDeps) {
+export function drawActor({ db, actors }: CommandDeps) {
   return forOperators({
     doc: drawing('getActorSvg', 'An actor on its chart as SVG, as it is or was', 'image/svg+xml'),
     params: ActorId,
@@ -144,7 +140,7 @@ export function drawActor({ db, actors }: ActorAdminDeps) {
       const trail = await readTrail(db, await found(actors.read(ref)), query.seq);
       if (!trail) throw resourceNotFound();
       const { machine } = actors.definition(ref.machine);
-      const body = await chartSvg(machine, query.detail as 'full' | 'overview' | undefined, trail);
+      const body = await chartSvg(machine, query.detail, trail);
       return { status: 200, body, headers: svgHeaders };
     },
   });
@@ -187,8 +183,8 @@ const OperatorEvent = Type.Object(
   { title: 'OperatorEvent', additionalProperties: false },
 );
 
-export function sendEvent({ actors, clock }: ActorAdminDeps) {
-  return forOperators({
+export function sendEvent(deps: CommandDeps) {
+  return forCommands(deps, {
     doc: described(
       'sendEvent',
       'Send an operator’s event',
@@ -199,64 +195,39 @@ export function sendEvent({ actors, clock }: ActorAdminDeps) {
     params: ActorId,
     body: OperatorEvent,
     check: verdictFaults,
-    handler: async ({ principal, params, body, requestId }) => {
+    handler: async (command, { params, body: { dry_run: isDryRun, ...told } }) => {
       const ref = refOf(params.id);
-      const { dry_run: isDryRun, ...told } = body;
-      const at = clock.now();
-      const doc = await found(actors.read(ref));
+      const { type } = told;
+      const doc = await found(deps.actors.read(ref));
       if (doc.quarantined) throw actionNotAllowed(`${ref.id} is quarantined: ${doc.quarantined.why}.`);
-      const event = { ...told, at };
-      const outlook = await actors.dryRun(ref, event);
-      if (!outlook.accepted) throw actionNotAllowed(`${body.type} is not accepted in ${outlook.from}.`);
+      const outlook = await deps.actors.dryRun(ref, { ...told, at: command.at });
+      if (!outlook.accepted) throw actionNotAllowed(`${type} is not accepted in ${outlook.from}.`);
       if (isDryRun) return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook } };
-      const { name: by } = principal;
-      const { type: action, reason } = body;
-      const [before, after] = [{ state: outlook.from }, { state: outlook.to }];
-      const { merchantId } = doc;
-      const line = auditLine({
-        at,
-        by,
-        action,
-        target: ref.id,
-        merchantId,
-        reason,
-        requestId,
-        before,
-        after,
-      });
-      const sending = actors.send(ref, event, {
-        stepId: requestId,
-        cause: { kind: 'operator', id: by },
-        writes: [line],
-      });
-      const result = await sending.catch((error) => {
+      const about = {
+        ...{ action: type, target: ref.id, merchantId: doc.merchantId },
+        ...{ before: { state: outlook.from }, after: { state: outlook.to } },
+      };
+      const result = await command.send(ref, told, about).catch((error) => {
         if (!(error instanceof StepRefused)) throw error;
         throw actionNotAllowed(
           error.write.into === receiptsSpec.name
             ? 'Another collection was paid with this receipt.'
-            : `The books do not allow ${action} now.`,
+            : `The books do not allow ${type} now.`,
         );
       });
       if (result.outcome !== 'stepped')
-        throw actionNotAllowed(`${body.type} is not accepted in ${result.doc.state}.`);
-      return {
-        status: 200,
-        body: {
-          object: 'outlook',
-          dry_run: false,
-          accepted: true,
-          from: result.from,
-          to: result.to,
-          actions: result.asked,
-        },
-      };
+        throw actionNotAllowed(`${type} is not accepted in ${result.doc.state}.`);
+      const { from, to, asked: actions } = result;
+      const body = { object: 'outlook', dry_run: false, accepted: true, from, to, actions };
+      return { status: 200, body };
     },
   });
 }
 
 /** Retry after repair: what was set aside goes on where it stood, if the code that runs now understands it. */
-export function releaseActor({ actors, clock }: ActorAdminDeps) {
-  return forOperators({
+export function releaseActor(deps: CommandDeps) {
+  const { actors } = deps;
+  return forCommands(deps, {
     doc: described(
       'releaseActor',
       'Let a quarantined actor go on',
@@ -265,24 +236,21 @@ export function releaseActor({ actors, clock }: ActorAdminDeps) {
       ['action_not_allowed'],
     ),
     params: ActorId,
-    body: bodyOf('Release', { reason: Reason }),
-    handler: async ({ principal, params, body, requestId }) => {
+    body: commandBody('Release', {}),
+    handler: async (command, { params }) => {
       const ref = refOf(params.id);
       const doc = await found(actors.read(ref));
       if (!doc.quarantined) throw actionNotAllowed(`${ref.id} is not quarantined.`);
-      const [at, by, { reason }] = [clock.now(), principal.name, body];
-      const line = auditLine({
-        ...{ at, by, reason, requestId, action: 'actor.released', target: ref.id },
-        merchantId: doc.merchantId,
-        before: { quarantined: doc.quarantined.why },
-        after: { state: doc.state },
+      const { at, by, reason } = command;
+      const { stepId } = command.step;
+      const writes = command.told({
+        ...{ action: 'actor.released', target: ref.id, merchantId: doc.merchantId },
+        ...{ before: { quarantined: doc.quarantined.why }, after: { state: doc.state } },
       });
-      const released = await actors
-        .release(ref, { at, by, reason, stepId: requestId, writes: [line] })
-        .catch((error) => {
-          if (!(error instanceof Poison || error instanceof NewerDocument)) throw error;
-          throw actionNotAllowed(`${ref.id} is still not understood: ${error.message}`);
-        });
+      const released = await actors.release(ref, { at, by, reason, stepId, writes }).catch((error) => {
+        if (!(error instanceof Poison || error instanceof NewerDocument)) throw error;
+        throw actionNotAllowed(`${ref.id} is still not understood: ${error.message}`);
+      });
       if (!released) throw actionNotAllowed(`${ref.id} was changed by somebody else; look again.`);
       return { status: 200, body: presentActor(actors, ref.machine, released) };
     },

@@ -1,7 +1,9 @@
 import { type Actors, type StepLine, stepsSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import { msisdnOf, paymentRow } from '../collections/admin.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
+import { type AuditDoc, auditSpec, described, listActors } from '../desk/desk.ts';
 import { eventsSpec } from '../events/events.ts';
 import { forOperators, listAnswer } from '../http/http.ts';
 import { idFloor, idPattern, idTime } from '../ids.ts';
@@ -10,11 +12,7 @@ import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
-import { listActors } from './lists.ts';
-import { type AuditDoc, auditSpec } from './operators.ts';
-import { msisdnOf, presentRow } from './paymentRoutes.ts';
-import { operatorsSpec } from './people.ts';
-import { described } from './routes.ts';
+import { operatorsSpec } from './operators.ts';
 
 /** The one box: whatever a person on the telephone can read out. */
 export interface SearchAdminDeps {
@@ -119,7 +117,7 @@ async function ofRequest(db: Db, requestId: string): Promise<Hit[]> {
     .find({ _id: { $in: ids } })
     .toArray();
   return [
-    ...docs.map((doc) => ({ ...presentRow(doc), link: actorLink(doc._id), matched: 'request' })),
+    ...docs.map((doc) => ({ ...paymentRow(doc), link: actorLink(doc._id), matched: 'request' })),
     ...lines.map(({ _id: id, target }) => ({
       ...{ id, object: 'audit_line', mode: null, matched: 'request' },
       link: `/admin/audit?target=${encodeURIComponent(target)}`,
@@ -148,7 +146,7 @@ async function ofPayments(deps: SearchAdminDeps, wanted: string): Promise<Hit[]>
   const phones = msisdn ? (await listActors<CollectionDoc>(deps, 'collection', { msisdn }, page)).rows : [];
   const { rows } = await listActors<CollectionDoc>(deps, 'collection', { reference: wanted }, page);
   const answer = (matched: string) => (doc: CollectionDoc) => ({
-    ...presentRow(doc),
+    ...paymentRow(doc),
     link: actorLink(doc._id),
     matched,
   });

@@ -1,0 +1,26 @@
+/**
+ * The operators' kit: what every room's `admin.ts` is made of. This door re-exports, as that of `http` does.
+ */
+export { type AuditDoc, auditLine, auditSpec } from './audit.ts';
+export { Command, type CommandDeps, forCommands, overtaken } from './command.ts';
+export { CommandQuery, commandBody, described, found, idParam, ModeField, Reason } from './fields.ts';
+export {
+  countMax,
+  idRange,
+  type Listed,
+  type ListFilter,
+  lateMs,
+  listActors,
+  type Plan,
+  readPage,
+} from './lists.ts';
+export {
+  ageFields,
+  listedAnswer,
+  madeBounds,
+  memoryOf,
+  pageFields,
+  StateFilter,
+  timeOrNull,
+} from './queries.ts';
+export { type Sight, sightOf } from './sight.ts';
