@@ -1,14 +1,15 @@
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
-import { record } from './report.ts';
+import { median, record } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Fifty endpoints of ten merchants: how long after its event a healthy one is told, while all are well and while
- * one of the fifty hangs on every request. The hanging one is measured in its first seconds, when nothing is known
- * of it yet, as well as later.
+ * Fifty endpoints of ten merchants, and an eleventh merchant with sixteen: how long after its event one of the fifty is
+ * told, while all are well, while one of the fifty hangs on every request, and while the sixteen take three seconds for
+ * each. Those are measured in their first seconds, when nothing is known of them yet, as well as later.
  */
 const merchants = 10;
 const endpointsEach = 5;
+const endpointsOfOne = 16;
 const createsPerSecond = 12;
 const measuredMs = 20_000;
 const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
@@ -37,17 +38,15 @@ async function merchant(service: Service, urls: string[]): Promise<string> {
   return (await post<{ secret: string }>(service, `/admin/merchants/${id}/keys`, { mode: 'test' })).secret;
 }
 
-async function measure(stage: Stage, name: string, urls: string[], print: (line: string) => void) {
+/** `urls`: the endpoints of each merchant, with names of ports. */
+async function measure(stage: Stage, name: string, urls: string[][], print: (line: string) => void) {
   const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
   const env = { BENCH_ROLE: 'all', BENCH_SIMULATOR_DELAY: '100ms..101ms' };
   const service = await stage.start<Service>('ours.ts', `bench_iso_${name}`, env);
   const address = (url: string) =>
-    url.replace('LAG', `${hello.ports.http}`).replace('HANG', `${hello.ports.hang}`);
+    url.replace(/HTTP|HANG|SLOW/, (port) => `${hello.ports[port.toLowerCase() as 'http' | 'hang' | 'slow']}`);
   const keys: string[] = [];
-  for (let n = 0; n < merchants; n += 1) {
-    const own = urls.slice(n * endpointsEach, (n + 1) * endpointsEach).map(address);
-    keys.push(await merchant(service.hello, own));
-  }
+  for (const own of urls) keys.push(await merchant(service.hello, own.map(address)));
   await stage.ask<ReceiverCount>(receiver, 'reset');
   await stage.load({
     port: service.hello.port,
@@ -63,28 +62,39 @@ async function measure(stage: Stage, name: string, urls: string[], print: (line:
     tag: name,
   });
   await new Promise((resolve) => setTimeout(resolve, restMs));
-  const { count, p50Ms, p99Ms } = await stage.ask<ReceiverCount>(receiver, 'count');
-  print(`  ${name.padEnd(10)} ${count} arrived, p50 ${p50Ms} ms, p99 ${p99Ms} ms`);
+  const { lags, p50Ms, p99Ms } = await stage.ask<ReceiverCount>(receiver, 'count');
+  print(`  ${name.padEnd(10)} ${lags} arrived, p50 ${p50Ms} ms, p99 ${p99Ms} ms`);
   await stage.end(service.child);
   await stage.end(receiver);
   return p99Ms;
 }
 
 export async function isolation(stage: Stage, print: (line: string) => void): Promise<void> {
-  print(`\nHealthy endpoints of ${merchants * endpointsEach}, lag from event to arrival:`);
-  const well = Array.from({ length: merchants * endpointsEach }, () => 'http://127.0.0.1:LAG/lag');
-  const ratios: number[] = [];
+  print(
+    `\n${merchants * endpointsEach} endpoints and ${endpointsOfOne} of one merchant, lag from event to arrival at the fifty:`,
+  );
+  const address = (port: string, path: string) => `http://127.0.0.1:${port}/${path}`;
+  const many = (count: number, url: string) => Array.from({ length: count }, () => url);
+  const own = many(endpointsEach, address('HTTP', 'lag'));
+  const nine = Array.from({ length: merchants - 1 }, () => own);
+  const quick = many(endpointsOfOne, address('HTTP', 'hook'));
+  const kinds = {
+    alone: [own, ...nine, quick],
+    hanging: [[address('HANG', 'hang'), ...own.slice(1)], ...nine, quick],
+    slow: [own, ...nine, many(endpointsOfOne, address('SLOW', 'hook'))],
+  };
+  const ratios: Record<'hanging' | 'slow', number[]> = { hanging: [], slow: [] };
   for (let round = 0; round < rounds; round += 1) {
-    const alone = await measure(stage, `alone${round}`, well, print);
-    const beside = await measure(
-      stage,
-      `beside${round}`,
-      ['http://127.0.0.1:HANG/hang', ...well.slice(1)],
-      print,
-    );
-    ratios.push(beside / alone);
+    const alone = await measure(stage, `alone${round}`, kinds.alone, print);
+    for (const kind of ['hanging', 'slow'] as const)
+      ratios[kind].push((await measure(stage, `${kind}${round}`, kinds[kind], print)) / alone);
   }
-  const median = ratios.sort((a, b) => a - b)[ratios.length >> 1]!;
-  record('isolation.hanging', median);
-  print(`  one of them hangs on every request: p99 ratio ${median.toFixed(2)}× (median of ${rounds})`);
+  for (const [kind, what] of [
+    ['hanging', 'one of the fifty hangs on every request'],
+    ['slow', 'the sixteen take three seconds for each'],
+  ] as const) {
+    const ratio = median(ratios[kind]);
+    record(`isolation.${kind}`, ratio);
+    print(`  ${what}: p99 ratio ${ratio.toFixed(2)}× (median of ${rounds})`);
+  }
 }

@@ -9,19 +9,23 @@ import process from 'node:process';
 
 /**
  * A fast receiver of webhooks that counts, as a process of its own: HTTP, HTTPS with a certificate of its own,
- * and an address that never answers. `/p99` measures: it notes how long after its creation each event came.
+ * an address that never answers and one that takes three seconds. `/lag` measures: it notes how long after its creation
+ * each event came.
  */
 export interface ReceiverHello {
-  ports: { http: number; https: number; hang: number };
+  ports: { http: number; https: number; hang: number; slow: number };
   certFile: string;
 }
 
 export interface ReceiverCount {
   count: number;
+  /** Of those, at `/lag`. */
+  lags: number;
   p50Ms: number;
   p99Ms: number;
 }
 
+const slowMs = 3_000;
 let count = 0;
 let lags: number[] = [];
 const answer: RequestListener = (request, response) => {
@@ -58,6 +62,10 @@ const servers = {
   http: createHttp(answer),
   https: createHttps(pem, answer),
   hang: createHttp(() => {}),
+  slow: createHttp((request, response) => {
+    request.resume();
+    setTimeout(() => response.end('ok'), slowMs);
+  }),
 };
 const ports: Record<string, number> = {};
 for (const [name, server] of Object.entries(servers)) {

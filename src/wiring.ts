@@ -4,6 +4,7 @@ import {
   BatchReader,
   type Clock,
   type CollectionSpec,
+  type CommittedBatch,
   Committer,
   Handover,
   Lanes,
@@ -80,6 +81,7 @@ import {
   sessionsName,
   TestRail,
 } from './rails/rails.ts';
+import { Recent } from './recent.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import { SettlementReader, Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
 import { outermost } from './standing.ts';
@@ -134,6 +136,8 @@ export const collectionSpecs: readonly CollectionSpec[] = [
 /** How far ahead timers are handed to Redis; the rest waits in the documents. */
 export const horizonMs = 2 * limits.minuteMs;
 
+/** A worker sends by what an endpoint was at most so long ago; what this process changes it knows at once. */
+const endpointMaxAgeMs = 50;
 /** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
 const slotsMax = 64;
 const slotPrefix = 'slot.';
@@ -189,11 +193,15 @@ interface WiringOptions {
 
 export function wire({ db, patientDb, clock, log, config, queues }: WiringOptions): Wired {
   const watch = observeWork(new Metrics(), clock, log);
-  const committer = new Committer({ client: db.client, db, log, observe: watch.committed });
+  const events = new Events(db);
+  const observe = (batch: CommittedBatch) => {
+    events.remember(batch.members.flatMap(({ writes }) => writes));
+    watch.committed(batch);
+  };
+  const committer = new Committer({ client: db.client, db, log, observe });
   const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
   const slot = slotOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
-  const events = new Events(db);
   const webhooks = new Webhooks({ db, clock, config });
   const poster = posterOf(config, clock);
 
@@ -202,8 +210,9 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);
   const seats = new Seats(clock);
+  const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
   const webhookNeeds: WebhookNeeds = {
-    ...{ db, clock, config, events, poster, webhooks, seats },
+    ...{ db, clock, config, events, poster, webhooks, seats, endpoints },
     actors: () => late.actors,
   };
   const collectionNeeds = {
@@ -221,6 +230,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   });
   const tools = { db, clock, log, queues };
   const { lanes, actors, handover } = corridorOf(tools, committer, definitions, lease, watch);
+  actors.onStep(({ machine, doc }) => machine === 'endpoint' && endpoints.forget(doc._id));
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });

@@ -56,10 +56,15 @@ export function recordEvent(event: {
   return { op: 'insert', into: eventsSpec.name, doc, onDuplicate: 'refuse' };
 }
 
-/** Reads events; concurrent look-ups share one query. */
+/** Events of this process's own commits that are kept for their first deliveries. */
+const ownMax = 1_000;
+
+/** Reads events; concurrent look-ups share one query, and what this process has just committed needs none. */
 export class Events {
   readonly #db: Db;
   readonly #reader: BatchReader<EventDoc>;
+  /** The oldest first. An event never changes, so one that is committed may be kept for ever. */
+  readonly #own = new Map<string, EventDoc>();
 
   constructor(db: Db) {
     this.#db = db;
@@ -69,8 +74,19 @@ export class Events {
     });
   }
 
-  find(id: string): Promise<EventDoc | undefined> {
-    return this.#reader.read(id);
+  async find(id: string): Promise<EventDoc | undefined> {
+    return this.#own.get(id) ?? this.#reader.read(id);
+  }
+
+  /** Keeps the events among some writes that were committed. */
+  remember(writes: readonly Write[]): void {
+    for (const write of writes)
+      if (write.op === 'insert' && write.into === eventsSpec.name)
+        this.#own.set(write.doc._id, write.doc as EventDoc);
+    for (const oldest of this.#own.keys()) {
+      if (this.#own.size <= ownMax) break;
+      this.#own.delete(oldest);
+    }
   }
 
   /** Ids of a collection's events: one when it ends, another when a late payment is accepted. */

@@ -1,8 +1,9 @@
-import type { Actors, CallAnswer, CallPostponed, CallView, Clock } from '@kusanya/durable-actors';
+import type { ActorDoc, CallAnswer, CallPostponed, CallView, Clock } from '@kusanya/durable-actors';
 import type { AttemptDetail } from '../../machines/delivery.ts';
 import type { Config } from '../config.ts';
 import type { EventDoc, Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
+import type { Recent } from '../recent.ts';
 import type { DeliveryDoc, EndpointDoc } from './documents.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
 import type { Lane, Seats } from './seats.ts';
@@ -15,8 +16,8 @@ import type { Webhooks } from './webhooks.ts';
  * delivery's chart. What is counted and when is tried again is the chart's.
  */
 export interface AttemptNeeds {
-  /** Late bound: the corridor is built from these effects. */
-  actors(): Actors;
+  /** Endpoints as they are, or were a moment ago where another process has changed one. */
+  endpoints: Recent<ActorDoc | undefined>;
   clock: Clock;
   config: Config;
   events: Events;
@@ -135,6 +136,6 @@ function jitter({ webhooks }: Config, doc: DeliveryDoc): number {
   return Math.round(Math.random() * Math.min(delayMs * webhooks.retryJitter, limits.minuteMs));
 }
 
-async function endpointOf({ actors }: AttemptNeeds, doc: DeliveryDoc): Promise<EndpointDoc | undefined> {
-  return (await actors().read({ machine: 'endpoint', id: doc.data.endpointId })) as EndpointDoc | undefined;
+async function endpointOf({ endpoints }: AttemptNeeds, doc: DeliveryDoc): Promise<EndpointDoc | undefined> {
+  return (await endpoints.read(doc.data.endpointId)) as EndpointDoc | undefined;
 }

@@ -2,6 +2,9 @@
  * One webhook attempt over the wire: one clock over DNS, connect, TLS, request and the answer's head; the status
  * decides (any 2xx, CONTRACT 13.2); the body is read as an excerpt only and changes nothing. Whatever a
  * receiver does, an attempt ends in time with one stable reason.
+ *
+ * With Node's own client: undici (7.30) is quicker, but takes an unasked 100 Continue for a broken answer, a bare 101 for
+ * a bug of its own, and an answer with two lengths for one.
  */
 import http from 'node:http';
 import https from 'node:https';

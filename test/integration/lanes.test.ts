@@ -12,7 +12,7 @@ import {
 } from '../support/corridor.ts';
 import { until } from '../support/service.ts';
 import { signal } from '../support/signal.ts';
-import { patienceMs, sleeper } from '../support/sleeper.ts';
+import { lull, patienceMs, sleeper } from '../support/sleeper.ts';
 
 const errand = (n: number): Errand => ({
   machine: 'sleeper',
@@ -154,6 +154,17 @@ describe('calls of this process’s own commits', () => {
     expect(await until(async () => (await heard(doc)).length > 0)).equal(true);
     await machinery.handover.flush();
     expect(counts.get('ask')).equal(undefined);
+  });
+
+  it('come with wake-ups that are due by the time they are handed over, which cost no job either', async () => {
+    await open();
+    const counts = added(machinery);
+    machinery.workers.start();
+    const [asleep] = await lull(corridor, 1, 60_000);
+    corridor.clock.advance(60_000);
+    await machinery.handover.flush();
+    expect(await until(async () => (await stored(asleep!)).state === 'awake')).equal(true);
+    expect(counts.get('wake')).equal(undefined);
   });
 
   it('name the process that has them in hand; where none is made they go to the queue, many in a job', async () => {
