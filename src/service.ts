@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ActorWorkers,
   type Clock,
+  clockOffset,
   connectMongo,
-  measureClockOffset,
   prepareDatabase,
   Queues,
   Sweeper,
@@ -102,11 +102,10 @@ async function keepClock(
   log: Log,
   stops: (() => Promise<unknown>)[],
 ): Promise<void> {
-  await measureClockOffset(db, clock);
+  clock.measured = () => clockOffset(db);
+  await clock.measure();
   const timer = setInterval(() => {
-    measureClockOffset(db, clock).catch((error) =>
-      log.debug({ error: String(error) }, 'clock offset not measured'),
-    );
+    clock.measure().catch((error) => log.debug({ error: String(error) }, 'clock offset not measured'));
   }, limits.minuteMs);
   stops.push(async () => clearInterval(timer));
 }

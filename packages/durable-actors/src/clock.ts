@@ -5,6 +5,11 @@
 export interface Clock {
   /** Milliseconds since 1970, as MongoDB would say it. */
   now(): number;
+  /**
+   * Resolves once `now` can be believed: at once, but where this machine may have slept MongoDB is asked first. For what
+   * must not happen after its time. @throws what kept MongoDB from answering
+   */
+  assured?(): Promise<void>;
 }
 
 /**
@@ -15,12 +20,35 @@ export function steadyMs(): number {
   return Math.floor(performance.timeOrigin + performance.now());
 }
 
-/** The running service's clock. `offsetMs` is refreshed from MongoDB (see mongo.ts, `measureClockOffset`). */
+/** How far the wall clock is ahead of the time that went by: changed by a clock that was set, and by a machine that slept. */
+const wallLeadMs = () => Date.now() - steadyMs();
+/** Clocks that are kept right are moved by less, and a prompt that is late by so little is in time. */
+const partedMs = 500;
+
+/**
+ * The running service's clock. It knows its offset to MongoDB's as of the last `measure`. While a machine sleeps, the
+ * time that went by stands still and its wall clock does not: then the offset is measured anew before it is believed.
+ */
 export class SystemClock implements Clock {
   offsetMs = 0;
+  /** Asks MongoDB (see mongo.ts, `clockOffset`); until it is given, this machine's clock is all there is. */
+  measured: () => Promise<number> = async () => 0;
+  #wallLeadMs = wallLeadMs();
 
   now(): number {
     return steadyMs() + this.offsetMs;
+  }
+
+  /** Measures the offset. @throws MongoDB's error */
+  async measure(): Promise<void> {
+    // Before the question: if the machine sleeps while it is asked, the clocks have parted again.
+    const leadMs = wallLeadMs();
+    this.offsetMs = await this.measured();
+    this.#wallLeadMs = leadMs;
+  }
+
+  async assured(): Promise<void> {
+    if (Math.abs(wallLeadMs() - this.#wallLeadMs) > partedMs) await this.measure();
   }
 }
 

@@ -15,11 +15,11 @@ export { Lease, leasesSpec } from './lease.ts';
 export type { Log } from './log.ts';
 export {
   type CollectionSpec,
+  clockOffset,
   connectMongo,
   type Doc,
   durable,
   isOutage,
-  measureClockOffset,
   prepareDatabase,
   type Write,
 } from './mongo.ts';

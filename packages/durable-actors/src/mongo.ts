@@ -9,7 +9,7 @@ import {
   MongoServerError,
   type UpdateFilter,
 } from 'mongodb';
-import { type SystemClock, steadyMs } from './clock.ts';
+import { steadyMs } from './clock.ts';
 
 /**
  * MongoDB is the truth. Everything is written with majority and journal, set on the client *and* on each
@@ -157,10 +157,10 @@ export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]):
   }
 }
 
-/** Sets the clock's offset to MongoDB's wall clock, measured over one round trip. */
-export async function measureClockOffset(db: Db, clock: SystemClock): Promise<void> {
+/** How far MongoDB's wall clock is ahead of this process's time (ms), measured over one round trip. */
+export async function clockOffset(db: Db): Promise<number> {
   const before = steadyMs();
   const { localTime } = (await db.admin().command({ hello: 1 })) as { localTime: Date };
   const after = steadyMs();
-  clock.offsetMs = Math.round(localTime.getTime() - (before + after) / 2);
+  return Math.round(localTime.getTime() - (before + after) / 2);
 }
