@@ -23,7 +23,7 @@ export interface Config {
   adminHost: string;
   shutdownDelayMs: number;
   publicBaseUrl: string | undefined;
-  /** Absent, and so with Redis: embedded/ starts one. */
+  /** Absent, and so with Redis: tools/embedded starts one. */
   mongodbUri: string | undefined;
   redisUrl: string | undefined;
   /** Database name when the URI names none. */
@@ -123,7 +123,7 @@ export function loadConfig(env: Env = process.env): Config {
   return deepFreeze(toConfig(checked));
 }
 
-/** What embedded/ finds or makes where the environment names nothing. */
+/** What tools/embedded finds or makes where the environment names nothing. */
 export type EmbeddedPart = Partial<
   Pick<Config, 'mongodbUri' | 'redisUrl' | 'operatorToken' | 'keyHashSecret' | 'secretsKey'>
 >;
@@ -377,7 +377,7 @@ function deepFreeze<T extends object>(value: T): T {
   return Object.freeze(value);
 }
 
-/** What the embedded servers need to know of the machine (embedded/ladder.ts). */
+/** What the embedded servers need to know of the machine (tools/embedded/ladder.ts). */
 export interface Machine {
   /** Folders in which programs are looked for. */
   path: readonly string[];

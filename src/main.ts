@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { type Config, ConfigError, completeConfig, loadConfig } from './config.ts';
 import {
   type Embedded,
   keepFirstMerchant,
   loadOrCreateSecrets,
   readFirstMerchant,
   startEmbedded,
-} from './embedded/embedded.ts';
+} from '../tools/embedded/embedded.ts';
+import { type Config, ConfigError, completeConfig, loadConfig } from './config.ts';
 import { armFailpoint } from './failpoint.ts';
 import { createLog } from './log.ts';
 import type { Service } from './service.ts';

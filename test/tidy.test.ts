@@ -29,10 +29,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   collections: ['events', 'ledger', 'merchants', 'rails', 'webhooks'],
   console: ['charts', 'http'],
   desk: ['actors', 'collections', 'http', 'webhooks'],
-  embedded: [],
   events: [],
   http: ['merchants'],
-  inspector: ['embedded', 'http'],
+  inspector: ['http'],
   ledger: [],
   merchants: [],
   metrics: ['collections', 'ledger', 'settlement', 'webhooks'],
@@ -112,11 +111,15 @@ const linesMax = { function: 70, source: 400, machine: 800 };
 const impure =
   /^(Date|performance|crypto|process|Math\.random|setTimeout|setInterval|setImmediate|fetch|newId)$/;
 
-const sources = ['src', 'machines', 'packages', 'simulator', 'bench', 'test'].flatMap(readFolder);
+const sources = ['src', 'machines', 'packages', 'tools', 'test'].flatMap(readFolder);
 const ofSrc = sources.filter(({ path }) => path.startsWith('src/'));
 const ofPackages = sources.filter(({ path }) => path.startsWith('packages/'));
-/** What runs in production. */
-const ofProduct = [...ofSrc, ...ofPackages.filter(({ path }) => !isTest(path))];
+/** What runs at a user's, the embedded servers of `npm start` among it. */
+const ofProduct = [
+  ...ofSrc,
+  ...ofPackages.filter(({ path }) => !isTest(path)),
+  ...sources.filter(({ path }) => path.startsWith('tools/embedded/')),
+];
 const ofMachines = sources.filter(({ path }) => path.startsWith('machines/'));
 const ofTests = sources.filter(({ path }) => isTest(path));
 
@@ -125,6 +128,8 @@ describe('the house', () => {
     const faults = ofSrc.flatMap(({ path, imports }) =>
       imports.flatMap(({ line, target }) => {
         const [from, to] = [roomOf(path), roomOf(target)];
+        if (target.startsWith('tools/') && path !== 'src/main.ts')
+          return [`${path}:${line}: imports ${target}; only main.ts may start a tool`];
         const isFrame = to === undefined && frame.includes(target.slice('src/'.length));
         if (isFrame && !isOfFrame(path))
           return [`${path}:${line}: imports ${target}; nothing but the frame may`];
@@ -144,9 +149,7 @@ describe('the house', () => {
     const rooms = new Set(ofSrc.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
     const files = new Set(ofSrc.map(({ path }) => path));
     const faults = [...rooms].flatMap((room) => [
-      ...(files.has(doorOf(room)) || room === 'embedded'
-        ? []
-        : [`src/${room}: has no door, ${doorOf(room)}`]),
+      ...(files.has(doorOf(room)) ? [] : [`src/${room}: has no door, ${doorOf(room)}`]),
       ...(room in mayImport ? [] : [`src/${room}: is not in the table of test/tidy.test.ts`]),
     ]);
     none(faults);
@@ -309,7 +312,7 @@ describe('the house', () => {
   it('reaches the stores by clients that wait for no answer for ever', () => {
     const clients: Readonly<Record<string, { files: readonly string[]; instead: string }>> = {
       MongoClient: {
-        files: ['packages/durable-actors/src/mongo.ts', 'src/embedded/mongod.ts'],
+        files: ['packages/durable-actors/src/mongo.ts', 'tools/embedded/mongod.ts'],
         instead: 'call connectMongo',
       },
       Redis: { files: ['packages/durable-actors/src/queue.ts'], instead: 'use the one of Queues' },
@@ -402,7 +405,7 @@ describe('the house', () => {
       scripts.includes(path);
     const used = new Set(sources.filter(({ path }) => isEntry(path)).map(({ path }) => path));
     // A file of src that only a test imports is dead; what tests and the bench start by its name is not.
-    const areas = [['src', 'machines', 'packages', 'simulator', 'bench'], ['test']];
+    const areas = [['src', 'machines', 'packages', 'tools'], ['test']];
     for (const area of areas) {
       const inside = sources.filter(({ path }) => area.includes(path.split('/')[0]!));
       for (let before = -1; before < used.size; ) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
-import { startBridge } from '../../src/inspector/bridge.ts';
+import { startBridge } from '../../tools/inspect/bridge.ts';
 import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { freePort } from '../support/processes.ts';
 import { until } from '../support/service.ts';

@@ -2,8 +2,8 @@ import { createBrowserReceiver, createInspector, createWebSocketReceiver } from 
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { type AnyStateMachine, createActor, createMachine } from 'xstate';
-import { type Bridge, startBridge } from '../../src/inspector/bridge.ts';
 import type { Message } from '../../src/inspector/wire.ts';
+import { type Bridge, startBridge } from '../../tools/inspect/bridge.ts';
 import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
 
 /** Stately's own client code, driven with our stream: what it takes, its page takes. */

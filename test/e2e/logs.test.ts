@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { SystemClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
-import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
 import { type Receiver, startReceiver, until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';

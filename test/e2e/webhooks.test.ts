@@ -2,9 +2,9 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { choosePort } from '../../src/embedded/processes.ts';
 import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
+import { choosePort } from '../../tools/embedded/processes.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Received, type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
 

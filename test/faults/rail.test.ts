@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Bearers } from '../../simulator/keys.ts';
 import { networkStories } from '../../src/rails/rails.ts';
+import { Bearers } from '../../tools/simulator/keys.ts';
 import { bundle } from '../support/bundle.ts';
 import { check } from '../support/checker.ts';
 import { freePort } from '../support/processes.ts';
@@ -56,7 +56,7 @@ describe(`a rail that lies, loses answers and calls back (SEED=${seed})`, () => 
 
   before(async function () {
     this.timeout(180_000);
-    program = bundle('simulator/main.ts');
+    program = bundle('tools/simulator/main.ts');
     dataDir = await mkdtemp(join(tmpdir(), 'kusanya-rail-'));
     await writeFile(join(dataDir, 'keys.json'), JSON.stringify(simulatorKeys));
     port = await freePort();

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { durable, isOutage } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
-import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
+import { type Embedded, startEmbedded } from '../../tools/embedded/embedded.ts';
 import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
 import { counter, entriesOf, sumsOf } from '../support/counter.ts';
 

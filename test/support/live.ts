@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
-import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { freePort, type ServiceProcess, startProcess } from './processes.ts';
 import { type Answer, startTestService, type TestService, until } from './service.ts';
 import { simulatorKeys } from './simulator-keys.ts';

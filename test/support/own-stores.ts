@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Embedded, startEmbedded } from '../../src/embedded/embedded.ts';
+import { type Embedded, startEmbedded } from '../../tools/embedded/embedded.ts';
 
 /** A MongoDB and a Redis for one suite alone, to be stopped, frozen, emptied and filled. */
 export interface OwnStores {

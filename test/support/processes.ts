@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import process from 'node:process';
-import { choosePort } from '../../src/embedded/processes.ts';
+import { choosePort } from '../../tools/embedded/processes.ts';
 import { bundle } from './bundle.ts';
 
 /** Real processes of the service for the fault suite; each is ended by its own id. */

@@ -2,10 +2,10 @@ import type { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { AnyStateMachine } from 'xstate';
 import { type CollectionContext, collectionMachine, type FailureCode } from '../../machines/collection.ts';
-import type { Faults } from '../../simulator/faults.ts';
 import { newId } from '../../src/ids.ts';
 import { limits } from '../../src/limits.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
+import type { Faults } from '../../tools/simulator/faults.ts';
 import { Chart, earliestOf, type World } from './charts.ts';
 import { until } from './service.ts';
 

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Line, PushLine } from '../../simulator/journal.ts';
-import { Bearers } from '../../simulator/keys.ts';
+import type { Line, PushLine } from '../../tools/simulator/journal.ts';
+import { Bearers } from '../../tools/simulator/keys.ts';
 import { bundle } from './bundle.ts';
 import { freePort } from './processes.ts';
 import { until } from './service.ts';
@@ -142,7 +142,9 @@ async function startNetwork(
     'callback-url': `http://127.0.0.1:${callbackPort}/rails/MPESA_TZ/${secret}`,
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const child = spawn(process.execPath, [await bundle('simulator/main.ts'), ...args], { stdio: 'ignore' });
+  const child = spawn(process.execPath, [await bundle('tools/simulator/main.ts'), ...args], {
+    stdio: 'ignore',
+  });
   const origin = `http://127.0.0.1:${port}`;
   const isUp = await until(() => fetch(`${origin}/_sim/counts`).then(Boolean, () => false), 60_000);
   if (!isUp) throw new Error('the network is not up');

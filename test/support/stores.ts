@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { type Embedded, startEmbedded, stopLeftovers } from '../../src/embedded/embedded.ts';
+import { type Embedded, startEmbedded, stopLeftovers } from '../../tools/embedded/embedded.ts';
 
 /** Real servers for the tests: one pair per run, begun when the first suite asks, removed with all they hold. */
 export interface Stores {

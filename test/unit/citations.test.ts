@@ -10,7 +10,7 @@ const clauses = new Set(
     ...readFileSync(join(root, 'docs/CONTRACT.md'), 'utf8').matchAll(/^(?:## |- \*\*)(\d+(?:\.\d+)?)\b/gm),
   ].map(([, number]) => number!),
 );
-const sources = ['src', 'machines', 'packages', 'simulator', 'bench', 'test'].flatMap(readFolder);
+const sources = ['src', 'machines', 'packages', 'tools', 'test'].flatMap(readFolder);
 
 describe('citations', () => {
   it('of the contract name clauses that it has', () => {

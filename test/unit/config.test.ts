@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Bearers } from '../../simulator/keys.ts';
 import { ConfigError, completeConfig, loadConfig, readMachine } from '../../src/config.ts';
 import { durationMs, durationText } from '../../src/formats.ts';
 import { limits } from '../../src/limits.ts';
 import { renderEnvExample, renderSettingsTable, settingEntries } from '../../src/settings.ts';
+import { Bearers } from '../../tools/simulator/keys.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 
 const configured = {

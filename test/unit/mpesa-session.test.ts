@@ -1,8 +1,8 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { Bearers as PortalBearers } from '../../simulator/keys.ts';
 import { Bearers, SessionKeeper, type SessionTerms } from '../../src/rails/mpesa/session.ts';
 import { checkApart, MpesaRail, OwnSessions, TestRail } from '../../src/rails/rails.ts';
+import { Bearers as PortalBearers } from '../../tools/simulator/keys.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 
 const secondMs = 1_000;

@@ -1,4 +1,4 @@
-import { networkStories } from '../src/rails/rails.ts';
+import { networkStories } from '../../src/rails/rails.ts';
 import { behaviours } from './about.ts';
 import type { Bells } from './callbacks.ts';
 import { type Faults, type Operation, readFault } from './faults.ts';

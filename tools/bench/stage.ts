@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { type Embedded, startEmbedded } from '../src/embedded/embedded.ts';
+import { type Embedded, startEmbedded } from '../embedded/embedded.ts';
 import { cpuMsOf } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Clock, SystemClock } from '@kusanya/durable-actors';
-import { debitMs } from '../src/rails/rails.ts';
+import { debitMs } from '../../src/rails/rails.ts';
 import { Bells, type Heard } from './callbacks.ts';
 import { type Controlled, control } from './control.ts';
 import { Faults } from './faults.ts';

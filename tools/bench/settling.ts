@@ -8,18 +8,18 @@ import {
   type Write,
 } from '@kusanya/durable-actors';
 import { Long } from 'mongodb';
-import { settlementMachine } from '../machines/settlement.ts';
-import { collectionSucceeded, post } from '../src/ledger/ledger.ts';
-import { limits } from '../src/limits.ts';
-import { createLog } from '../src/log.ts';
+import { settlementMachine } from '../../machines/settlement.ts';
+import { collectionSucceeded, post } from '../../src/ledger/ledger.ts';
+import { limits } from '../../src/limits.ts';
+import { createLog } from '../../src/log.ts';
 import {
   Settlements,
   settlementCallEffects,
   settlementDate,
   settlementsSpec,
   settlementWriteEffects,
-} from '../src/settlement/settlement.ts';
-import { collectionSpecs } from '../src/wiring.ts';
+} from '../../src/settlement/settlement.ts';
+import { collectionSpecs } from '../../src/wiring.ts';
 import type { Stage } from './stage.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock } from '@kusanya/durable-actors';
-import { drawnMs, type PushLine } from '../src/rails/rails.ts';
+import { drawnMs, type PushLine } from '../../src/rails/rails.ts';
 import type { Faults, Operation } from './faults.ts';
 import { breachOf, pushRules, queryRules, reversalRules } from './fields.ts';
 import type { Bearers } from './keys.ts';

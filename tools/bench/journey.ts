@@ -1,4 +1,4 @@
-import { auditAll } from '../src/ledger/ledger.ts';
+import { auditAll } from '../../src/ledger/ledger.ts';
 import { createPlan, manyMerchants, type Shop } from './createPlan.ts';
 import { eachOf, meter, msOfEach } from './meter.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';

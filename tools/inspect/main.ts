@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { ConfigError, loadConfig } from '../config.ts';
+import { ConfigError, loadConfig } from '../../src/config.ts';
 import { loadOrCreateSecrets, readFirstMerchant } from '../embedded/embedded.ts';
 import { type Bridge, openBrowser, startBridge } from './bridge.ts';
 

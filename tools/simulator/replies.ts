@@ -1,4 +1,4 @@
-import type { Sighting } from '../src/rails/rails.ts';
+import type { Sighting } from '../../src/rails/rails.ts';
 import type { Fault } from './faults.ts';
 import { codeTable } from './fields.ts';
 import type { Payment } from './network.ts';

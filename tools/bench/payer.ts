@@ -1,8 +1,8 @@
 import process from 'node:process';
 import { Committer, connectMongo, prepareDatabase } from '@kusanya/durable-actors';
-import { newId } from '../src/ids.ts';
-import { balancesSpec, collectionSucceeded, entriesSpec, post } from '../src/ledger/ledger.ts';
-import { createLog } from '../src/log.ts';
+import { newId } from '../../src/ids.ts';
+import { balancesSpec, collectionSucceeded, entriesSpec, post } from '../../src/ledger/ledger.ts';
+import { createLog } from '../../src/log.ts';
 
 /** A process that commits successes of one merchant to the books, on the stripe that it is told, for a while. */
 const client = await connectMongo(process.env.MONGODB_URI!);

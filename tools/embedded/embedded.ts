@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { readMachine } from '../config.ts';
+import { readMachine } from '../../src/config.ts';
 import { startGuard } from './guard.ts';
 import type { Search } from './ladder.ts';
 import { lockDataDir, lockState } from './lock.ts';

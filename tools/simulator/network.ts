@@ -9,7 +9,7 @@ import {
   type Sighting,
   type SimulatorTimes,
   sight,
-} from '../src/rails/rails.ts';
+} from '../../src/rails/rails.ts';
 import type { Journal, Line, PushLine } from './journal.ts';
 import type { Usage } from './limits.ts';
 
