@@ -55,6 +55,11 @@ export const limits = {
   keyCacheMs: 2 * secondMs,
   rateLimitRedisMs: 20,
 
+  /** Counters of one balance: so many processes write it without waiting for each other. */
+  stripesMax: 64,
+  /** Of a debit that gathers every stripe, and of its own lines. */
+  entryLinesMax: 80,
+
   settlementDelayDays: 1,
   settlementDelayMaxDays: 31,
   eatOffsetMs: 3 * hourMs,

@@ -139,7 +139,6 @@ export const horizonMs = 2 * limits.minuteMs;
 /** A worker sends by what an endpoint was at most so long ago; what this process changes it knows at once. */
 const endpointMaxAgeMs = 50;
 /** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
-const slotsMax = 64;
 const slotPrefix = 'slot.';
 /** Short, because after a kill the next process waits this long before it sweeps. */
 const leaseMs = 15 * limits.secondMs;
@@ -372,13 +371,13 @@ function definitionsOf(needs: {
 
 /** The counter stripe of this process: a random one until a free one is leased. */
 function slotOf(lease: Lease): { number(): number; lease(): Promise<void> } {
-  let slot = 1 + Math.floor(Math.random() * slotsMax);
+  let slot = 1 + Math.floor(Math.random() * limits.stripesMax);
   let leased: number | undefined;
   return {
     number: () => slot,
     lease: async () => {
       if (leased !== undefined && (await lease.hold(`${slotPrefix}${leased}`))) return;
-      leased = await lease.holdFirst(slotPrefix, 1, slotsMax);
+      leased = await lease.holdFirst(slotPrefix, 1, limits.stripesMax);
       slot = leased ?? slot;
     },
   };

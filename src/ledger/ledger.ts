@@ -1,5 +1,6 @@
 import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, type Filter, Long } from 'mongodb';
+import { limits } from '../limits.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { PostedEntry } from './entries.ts';
 import {
@@ -35,6 +36,7 @@ export {
 } from './entries.ts';
 export { type FeePlan, feeFor, isChargeable } from './fee.ts';
 export { type FeePlanDoc, FeePlans, type FeeTerms, feePlansSpec, newFeePlanVersion } from './feePlans.ts';
+export { gathered } from './gather.ts';
 export {
   type Bucket,
   bucketSettled,
@@ -85,7 +87,7 @@ const entryValidator: Document = {
       lines: {
         bsonType: 'array',
         minItems: 2,
-        maxItems: 16,
+        maxItems: limits.entryLinesMax,
         items: {
           bsonType: 'object',
           additionalProperties: false,
@@ -210,7 +212,14 @@ function counterWrites(entry: JournalEntry, line: Line): Write[] {
     amounts: { [counter]: amount },
     ...owner,
   });
-  if (!line.credit.isZero()) return [add(line.credit)];
+  // What a debit gathers on stripe 0 has to be there before its guard looks, and increments come last.
+  const isGathered = kind !== 'merchant_pending' && entry.lines.some((each) => isStray(each, line));
+  if (!line.credit.isZero()) {
+    if (!isGathered) return [add(line.credit)];
+    const update = { $inc: { [counter]: line.credit }, $setOnInsert: owner.onInsert };
+    const filter = { _id: owner.id };
+    return [{ op: 'update', into: balancesSpec.name, filter, update, isUpsert: true, onMiss: 'race' }];
+  }
   const guarded = (guard: Document, update: Document, onMiss: 'race' | 'refuse'): Write => {
     const filter: Filter<Doc> = { _id: owner.id, [counter]: guard };
     return { op: 'update', into: balancesSpec.name, filter, update, onMiss };
@@ -224,7 +233,13 @@ function counterWrites(entry: JournalEntry, line: Line): Write[] {
   if (kind === 'merchant_pending') return [guarded({ $gte: line.debit }, take, 'race')];
   // The one debit without a floor: money that never was may already have been paid out.
   if (entry.type === 'success.reversed') return [add(line.debit.negate())];
-  return [guarded({ $gte: line.debit }, take, 'refuse')];
+  // Whether there is enough is decided by the sum of all stripes (gather.ts): a miss says that it has changed.
+  return [guarded({ $gte: line.debit }, take, kind === 'merchant_available' ? 'race' : 'refuse')];
+}
+
+/** A debit of the same account that is not on stripe 0: it is gathered there. */
+function isStray(each: Line, { account }: Line): boolean {
+  return each.account === account && each.stripe !== 0 && !each.debit.isZero();
 }
 
 /** The id of a balance document and what it carries when an increment is its first write. */

@@ -1,4 +1,5 @@
 import { Long } from 'mongodb';
+import { limits } from '../limits.ts';
 import { int64 } from '../mongo.ts';
 
 /**
@@ -231,17 +232,28 @@ export function bucketSettled(
   });
 }
 
+/** The lines that bring available money of other stripes to stripe 0; none where there is nothing to bring. */
+export function gatherLines(account: string, from: readonly { stripe: number; amountTzs: number }[]): Line[] {
+  if (from.length === 0) return [];
+  const sumTzs = from.reduce((sum, { amountTzs }) => sum + amountTzs, 0);
+  return [
+    ...from.map(({ stripe, amountTzs }) => line(account, 'debit', amountTzs, { stripe })),
+    line(account, 'credit', sumTzs, { stripe: 0 }),
+  ];
+}
+
 /**
- * The rules every entry keeps, whoever made it (CONTRACT 18.2): at most 16 lines, each a 64-bit integer on
- * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant,
- * debits of available and reserved on stripe 0 only. Returns the entry or throws UnsoundEntry.
+ * The rules every entry keeps, whoever made it (CONTRACT 18.2): at most `entryLinesMax` lines, each a 64-bit integer on
+ * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant; what
+ * available and reserved lose on the whole they lose on stripe 0. Returns the entry or throws UnsoundEntry.
  */
 export function checkEntry(entry: JournalEntry): JournalEntry {
   const refuse = (why: string): never => {
     throw new UnsoundEntry(`${entry._id}: ${why}`);
   };
   if (!entry._id.startsWith(`${entry.mode}:`)) refuse('the posting key is of another mode');
-  if (entry.lines.length < 2 || entry.lines.length > 16) refuse(`${entry.lines.length} lines`);
+  if (entry.lines.length < 2 || entry.lines.length > limits.entryLinesMax)
+    refuse(`${entry.lines.length} lines`);
   if (Number.isNaN(entry.effectiveAt.getTime()) || Number.isNaN(entry.postedAt.getTime())) refuse('no time');
   let difference = Long.ZERO;
   for (const each of entry.lines) {
@@ -250,7 +262,22 @@ export function checkEntry(entry: JournalEntry): JournalEntry {
     difference = difference.add(each.debit).sub(each.credit);
   }
   if (!difference.isZero()) refuse(`debits − credits = ${difference.toString()}`);
+  if (!gathersAll(entry)) refuse('debits only stripe 0, and gathers what others hold there');
   return entry;
+}
+
+/**
+ * Available and reserved have floors to guard, and a floor can only be guarded on one document: what other stripes are
+ * debited goes to stripe 0, all of it, and is the only credit there.
+ */
+function gathersAll({ lines }: JournalEntry): boolean {
+  const strays = lines.filter(({ bucket, stripe, debit }) => !bucket && stripe && !debit.isZero());
+  return [...new Set(strays.map(({ account }) => account))].every((account) => {
+    const strayed = strays.filter((each) => each.account === account);
+    const taken = strayed.reduce((sum, { debit }) => sum.add(debit), Long.ZERO);
+    const credits = lines.filter((each) => each.account === account && !each.credit.isZero());
+    return credits.length === 1 && credits[0]!.stripe === 0 && credits[0]!.credit.equals(taken);
+  });
 }
 
 /** What is wrong with one line, or undefined. */
@@ -271,9 +298,7 @@ function faultOfLine(entry: JournalEntry, line: Line): string | undefined {
   if (kind === 'merchant_pending') {
     return /^\d{4}-\d{2}-\d{2}$/.test(line.bucket ?? '') ? undefined : 'no bucket';
   }
-  if (line.bucket !== undefined) return 'a bucket outside pending';
-  // Available and reserved have floors to guard, and a floor can only be guarded on one document.
-  return line.debit.isZero() || line.stripe === 0 ? undefined : 'debits only stripe 0';
+  return line.bucket === undefined ? undefined : 'a bucket outside pending';
 }
 
 type Side = 'debit' | 'credit';

@@ -18,7 +18,15 @@ import {
   successProvedFalse,
   trialBalance,
 } from '../../src/ledger/ledger.ts';
-import { type Books, noonMs, openBooks, payment } from '../support/books.ts';
+import {
+  type Books,
+  debited,
+  debitOf,
+  noonMs,
+  openBooks,
+  otherCommitter,
+  payment,
+} from '../support/books.ts';
 
 const dates: string[] = ['2026-11-22', '2026-11-23'];
 
@@ -30,6 +38,7 @@ type Deed =
   | { do: 'return' | 'reverse'; nth: number }
   | { do: 'settle'; date: string }
   | { do: 'settleTwice'; date: string }
+  | { do: 'debit'; amountTzs: number; rivalTzs: number | null }
   | { do: 'repeat'; nth: number };
 
 const terms = {
@@ -51,6 +60,14 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       date: fc.constantFrom(...dates),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('debit' as const),
+      amountTzs: fc.integer({ min: 1, max: 6_000_000 }),
+      rivalTzs: fc.option(fc.integer({ min: 1, max: 6_000_000 })),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth }) },
 );
 
@@ -60,7 +77,7 @@ type Place = string;
 /** What a merchant's books must be, kept as plainly as possible: each payment and where its net is. */
 class Model {
   readonly payments: { of: Payment; at: Place }[] = [];
-  /** Money that a reversal took from others' place instead of its own. */
+  /** Money that a reversal took from others' place instead of its own, and what was debited. */
   readonly shifts: { tzs: number; at: Place }[] = [];
   readonly posted: JournalEntry[] = [];
   parts = 0;
@@ -79,10 +96,12 @@ class Model {
 class Run {
   readonly model = new Model();
   readonly #books: Books;
+  readonly #otherCommit: Books['commit'];
   readonly #merchantId: string;
 
   constructor(books: Books, merchantId: string) {
     this.#books = books;
+    this.#otherCommit = otherCommitter(books);
     this.#merchantId = merchantId;
   }
 
@@ -112,6 +131,8 @@ class Run {
       await this.#reverse(chosen);
     } else if (deed.do === 'settle' || deed.do === 'settleTwice') {
       await this.#settle(deed.date, deed.do === 'settleTwice');
+    } else if (deed.do === 'debit') {
+      await this.#debit([deed.amountTzs, ...(deed.rivalTzs === null ? [] : [deed.rivalTzs])]);
     } else if (deed.do === 'repeat' && posted.length > 0) {
       const again = posted[deed.nth % posted.length]!;
       expect(await this.#books.commit(post(again)), again._id).to.have.property('ok', false);
@@ -131,6 +152,24 @@ class Run {
       this.model.shifts.push({ tzs, at: 'available' }, { tzs: -tzs, at: capture.from.bucket });
     }
     chosen.at = 'reversed';
+  }
+
+  /** Debits of two processes at once. As many go through as there is money for, whichever is first. */
+  async #debit(amountsTzs: readonly number[]): Promise<void> {
+    const { available } = this.model.balance();
+    const commits = [this.#books.commit, this.#otherCommit];
+    const done = await Promise.all(
+      amountsTzs.map((tzs, index) =>
+        debited(this.#books.db, commits[index]!, debitOf(this.#merchantId, tzs)),
+      ),
+    );
+    const taken = amountsTzs.filter((_, index) => done[index]);
+    const left = available - taken.reduce((sum, tzs) => sum + tzs, 0);
+    if (taken.length > 0) expect(left, 'never overdrawn').to.be.at.least(0);
+    for (const tzs of amountsTzs.filter((_, index) => !done[index])) {
+      expect(left, 'refused for want of money only').to.be.below(tzs);
+    }
+    this.model.shifts.push(...taken.map((tzs) => ({ tzs: -tzs, at: 'available' })));
   }
 
   async #settle(date: string, isTwice: boolean): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
+import { checkCounters } from '../../src/ledger/counters.ts';
 import {
   type Bucket,
   balancesSpec,
@@ -8,6 +9,7 @@ import {
   collectionSucceeded,
   dropEmptyBucket,
   entriesSpec,
+  gathered,
   latePaymentAccepted,
   latePaymentHeld,
   latePaymentReturned,
@@ -17,8 +19,18 @@ import {
   readCapture,
   successProvedFalse,
 } from '../../src/ledger/ledger.ts';
+import { limits } from '../../src/limits.ts';
 import { snapshotRead } from '../../src/mongo.ts';
-import { type Books, noonMs, openBooks, otherCommitter, payment, tomorrow } from '../support/books.ts';
+import {
+  type Books,
+  debited,
+  debitOf,
+  noonMs,
+  openBooks,
+  otherCommitter,
+  payment,
+  tomorrow,
+} from '../support/books.ts';
 
 const settlement = { machine: 'settlement', id: 'stl_a', seq: 1 };
 const times = { effectiveAtMs: noonMs, postedAtMs: noonMs };
@@ -233,6 +245,84 @@ describe('ledger on MongoDB', () => {
         available: 0,
         reserved: 0,
       });
+    });
+  });
+
+  describe('a debit of available money', () => {
+    const onStripes = async (merchantId: string, ...netsTzs: readonly number[]) => {
+      for (const [index, netTzs] of netsTzs.entries()) {
+        const paid = payment({ merchantId, amountTzs: netTzs + 250 });
+        await books.written(post(collectionSucceeded(paid, { settlesOn: null, stripe: index + 1 })));
+      }
+    };
+    const clean = async (merchantId: string) => {
+      const found = [];
+      for await (const breach of checkCounters(books.db, { merchantId, mode: 'live' }, new Date(noonMs)))
+        found.push(breach);
+      expect(found).to.deep.equal([]);
+    };
+    const availableOf = async (merchantId: string) =>
+      (await readBalance(books.db, merchantId, 'live')).available;
+
+    it('gathers what lies on the stripes of the processes that took it', async () => {
+      const merchantId = newMerchant();
+      await onStripes(merchantId, 1_000, 4_000, 2_000);
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 5_500))).to.equal(true);
+      expect(await availableOf(merchantId)).to.equal(1_500);
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 1_501)), 'too much').to.equal(false);
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 1_500)), 'all').to.equal(true);
+      expect(await availableOf(merchantId)).to.equal(0);
+      await clean(merchantId);
+    });
+
+    it('takes all of 64 stripes in one entry', async () => {
+      const merchantId = newMerchant();
+      await onStripes(merchantId, ...Array.from({ length: limits.stripesMax }, () => 1_000));
+      const allTzs = 1_000 * limits.stripesMax;
+      expect(await debited(books.db, books.commit, debitOf(merchantId, allTzs))).to.equal(true);
+      expect(await availableOf(merchantId)).to.equal(0);
+      await clean(merchantId);
+    });
+
+    it('counts what was taken below zero on stripe 0 against what the others hold', async () => {
+      const merchantId = newMerchant();
+      const lost = payment({ merchantId, amountTzs: 3_250 });
+      await books.written(post(collectionSucceeded(lost, { settlesOn: null, stripe: 1 })));
+      await books.written(post(successProvedFalse(lost, `live:${lost.collectionId}:succeeded`, null)));
+      await onStripes(merchantId, 5_000);
+      expect(await availableOf(merchantId)).to.equal(5_000);
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 5_001))).to.equal(false);
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 5_000))).to.equal(true);
+      await clean(merchantId);
+    });
+
+    it('is refused at the commit when the money went in between', async () => {
+      const merchantId = newMerchant();
+      await onStripes(merchantId, 5_000);
+      const seen = await gathered(books.db, debitOf(merchantId, 4_000));
+      expect(await debited(books.db, books.commit, debitOf(merchantId, 2_000))).to.equal(true);
+      expect(await books.commit(post(seen))).to.have.nested.property('write.onMiss', 'race');
+      expect(await availableOf(merchantId)).to.equal(3_000);
+      await clean(merchantId);
+    });
+
+    it('of many at once, with money still coming in, as many go through as there is money for', async function () {
+      this.timeout(120_000);
+      const merchantId = newMerchant();
+      await onStripes(merchantId, 3_000, 3_000, 3_000);
+      const commits = [books.commit, otherCommitter(books)];
+      const [debits] = await Promise.all([
+        Promise.all(
+          Array.from({ length: 12 }, (_, n) =>
+            debited(books.db, commits[n % 2]!, debitOf(merchantId, 1_500)),
+          ),
+        ),
+        onStripes(merchantId, 750, 750, 750, 750),
+      ]);
+      const taken = debits.filter(Boolean).length;
+      expect(taken).to.be.within(6, 8);
+      expect(await availableOf(merchantId)).to.equal(12_000 - taken * 1_500);
+      await clean(merchantId);
     });
   });
 

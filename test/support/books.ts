@@ -3,8 +3,10 @@ import {
   Committer,
   connectMongo,
   prepareDatabase,
+  StepRefused,
   type Write,
 } from '@kusanya/durable-actors';
+import { expect } from 'chai';
 import { type Db, Long, type MongoClient } from 'mongodb';
 import { ulid } from 'ulid';
 import { newId } from '../../src/ids.ts';
@@ -12,6 +14,7 @@ import {
   balancesSpec,
   collectionSucceeded,
   entriesSpec,
+  gathered,
   type JournalEntry,
   type Payment,
   post,
@@ -81,6 +84,37 @@ export function payment(terms: Partial<Payment> = {}): Payment {
     postedAtMs: noonMs,
     ...terms,
   };
+}
+
+let debits = 0;
+
+/** What leaves the house again, taken from available money. */
+export function debitOf(merchantId: string, amountTzs: number): JournalEntry {
+  const source = { machine: 'payout', id: `po_${++debits}`, seq: 1 };
+  const amount = int64(amountTzs);
+  return {
+    ...{ _id: `live:${source.id}:sent`, mode: 'live', currency: 'TZS', type: 'late.returned', merchantId },
+    lines: [
+      { account: `live:TZS:merchant_available:${merchantId}`, debit: amount, credit: Long.ZERO, stripe: 0 },
+      { account: 'live:TZS:provider_clearing:MPESA_TZ', debit: Long.ZERO, credit: amount },
+    ],
+    ...{ source, providerReference: null, feePlan: null },
+    ...{ effectiveAt: new Date(noonMs), postedAt: new Date(noonMs) },
+  };
+}
+
+/** Posts a debit, looking again as often as it races others. False: the merchant has too little. */
+export async function debited(db: Db, commit: Books['commit'], entry: JournalEntry): Promise<boolean> {
+  for (;;) {
+    try {
+      const outcome = await commit(post(await gathered(db, entry)));
+      if (outcome.ok) return true;
+      expect(outcome.write).to.have.property('onMiss', 'race');
+    } catch (error) {
+      if (error instanceof StepRefused) return false;
+      throw error;
+    }
+  }
 }
 
 /** A collection at rest, as the corridor stores it. */

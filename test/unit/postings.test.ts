@@ -9,6 +9,7 @@ import {
   bucketSettled,
   checkEntry,
   collectionSucceeded,
+  gatherLines,
   type JournalEntry,
   latePaymentAccepted,
   latePaymentHeld,
@@ -327,7 +328,7 @@ describe('postings', () => {
       ['merchant money without a stripe', (e) => delete e.lines[1]!.stripe, 'no stripe'],
       ['a stripe on a platform account', (e) => (e.lines[0]!.stripe = 1), 'no counter here'],
       ['one line', (e) => e.lines.splice(1), '1 lines'],
-      ['17 lines', (e) => (e.lines = Array(17).fill(e.lines[0])), '17 lines'],
+      ['81 lines', (e) => (e.lines = Array(81).fill(e.lines[0])), '81 lines'],
       ['a time that is none', (e) => (e.effectiveAt = new Date(Number.NaN)), 'no time'],
     ];
     for (const [fault, spoil, message] of faults) {
@@ -345,6 +346,21 @@ describe('postings', () => {
         entry.lines[0] = { ...entry.lines[0]!, account: `live:TZS:merchant_${kind}:mer_a`, stripe: 1 };
         expect(() => checkEntry(entry)).to.throw(UnsoundEntry, 'stripe 0');
       }
+    });
+
+    it('takes debits of other stripes that are gathered whole on stripe 0, and nothing less', () => {
+      const debit = successProvedFalse(payment, captureKey, null);
+      const account = 'live:TZS:merchant_available:mer_a';
+      const brought = [
+        { stripe: 3, amountTzs: 2_000 },
+        { stripe: 5, amountTzs: 1_000 },
+      ];
+      const lines = [...gatherLines(account, brought), ...debit.lines];
+      expect(checkEntry({ ...debit, lines }).lines).to.have.length(debit.lines.length + 3);
+      const without = (index: number) => ({ ...debit, lines: lines.filter((_, at) => at !== index) });
+      for (const index of [0, 1, 2]) expect(() => checkEntry(without(index))).to.throw(UnsoundEntry);
+      const elsewhere = lines.map((each, at) => (at === 2 ? { ...each, stripe: 1 } : each));
+      expect(() => checkEntry({ ...debit, lines: elsewhere })).to.throw(UnsoundEntry, 'stripe 0');
     });
 
     it('refuses a fee that reaches the amount, an empty bucket and fractions', () => {

@@ -34,7 +34,8 @@ function commands(writes: readonly Write[]): Command[] {
   for (const write of writes) {
     if (write.op === 'update') {
       const part = partOf(updates, write.into, () => ({ update: write.into, updates: [], ordered: true }));
-      part.command.updates.push({ q: write.filter, u: write.update });
+      const { filter: q, update: u, isUpsert } = write;
+      part.command.updates.push({ q, u, ...(isUpsert ? { upsert: true } : {}) });
       part.writes.push(write);
       part.mustMatch += 1;
     } else if (write.op === 'insert') {

@@ -33,8 +33,15 @@ export type Conflict = 'race' | 'replay' | 'refuse';
  */
 export type Write =
   | { op: 'insert'; into: string; doc: Doc; onDuplicate: Conflict }
-  /** Must match exactly one document; a miss is a conflict of the named kind. */
-  | { op: 'update'; into: string; filter: Filter<Doc>; update: UpdateFilter<Doc>; onMiss: Conflict }
+  /** Must match exactly one document, or with `isUpsert` makes it; a miss is a conflict of the named kind. */
+  | {
+      op: 'update';
+      into: string;
+      filter: Filter<Doc>;
+      update: UpdateFilter<Doc>;
+      isUpsert?: true;
+      onMiss: Conflict;
+    }
   /** Removes one document if it is there. */
   | { op: 'remove'; into: string; filter: Filter<Doc> }
   /** Adds to counters of one document, made on first use. Merged with others of the same batch. */
