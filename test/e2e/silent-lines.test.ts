@@ -34,10 +34,10 @@ describe('a silent line to MongoDB', function () {
     // Between the time after which a wait is told and the time at which the line is given up.
     const told = await until(async () => {
       const { status, json } = await test.call('GET', '/readyz');
-      return status === 503 && json.oldest_commit_ms >= limits.mongoWaitMs && json;
+      const { oldest_commit_ms: commitMs, oldest_command_ms: commandMs } = json;
+      return status === 503 && Math.min(commitMs, commandMs) >= limits.mongoWaitMs && json;
     });
     expect(told).to.deep.include({ status: 'unavailable', mongo: true });
-    expect(told.oldest_command_ms).to.be.at.least(limits.mongoWaitMs);
     expect(told.wrong.join()).to.match(/a commit has been waiting for \d+ ms/);
     const answers = await Promise.all(creates);
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(6).fill(202));

@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const stepping = pathToFileURL(join(import.meta.dirname, '..', 'support', 'stepped-clock.ts'));
 const minuteMs = 60_000;

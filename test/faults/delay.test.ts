@@ -4,8 +4,9 @@ import { check } from '../support/checker.ts';
 import { freePort } from '../support/processes.ts';
 import { openProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/service.ts';
+import { isLong } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 /**
  * Our own delay costs no payment: whatever holds up a push, it is made as soon as it can be, and no payment is told as

@@ -12,7 +12,8 @@ import {
   wasPhoneTaken,
   workerLostAfterMs,
 } from '../support/rehearsal.ts';
-import { isLong, seed } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { seed } from '../support/world.ts';
 
 const one = ['all'] as const;
 const three = ['api', 'worker', 'worker'] as const;

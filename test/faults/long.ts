@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 
 /**
  * `npm run faults`: the fault suite at full size, half an hour or more. `--seed N` repeats a run's choices, `--only`
- * takes whole words of a title, `--short` is what `npm test` does.
+ * takes whole words of a title, `--short` is what `npm run test:full` does.
  */
 const { values } = parseArgs({
   options: {
@@ -23,7 +23,7 @@ const child = spawn(
   process.execPath,
   [...mocha, ...(values.only ? ['--grep', `\\b${values.only}\\b`] : [])],
   {
-    env: { ...process.env, SEED: values.seed, ...(values.short ? {} : { FAULTS: 'long' }) },
+    env: { ...process.env, SEED: values.seed, TEST_SIZE: values.short ? 'full' : 'long' },
     stdio: 'inherit',
   },
 );

@@ -11,7 +11,8 @@ import { check } from '../support/checker.ts';
 import { freePort } from '../support/processes.ts';
 import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const secret = 'callback-secret-of-the-faults';
 const payments = isLong ? 400 : 60;

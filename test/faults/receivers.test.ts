@@ -10,7 +10,8 @@ import {
   startTcp,
 } from '../support/receivers.ts';
 import { until } from '../support/service.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const payments = isLong ? 100 : 4;
 

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import { openProxy, type TcpProxy, wordsOf } from '../support/proxy.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 /**
  * One line to MongoDB after the other takes bytes and answers nothing, each under a command of its kind, while the

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startReceiver, until } from '../support/service.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const merchants = isLong ? 4 : 2;
 const endpointsEach = 16;

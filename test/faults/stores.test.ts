@@ -5,7 +5,8 @@ import { startLoad } from '../support/load.ts';
 import type { StoreName } from '../support/own-stores.ts';
 import { openProxy, type TcpProxy } from '../support/proxy.ts';
 import { until } from '../support/service.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const secondMs = 1_000;
 /** How long a server is away. */

@@ -5,7 +5,8 @@ import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import { until } from '../support/service.ts';
-import { isLong, openWorld, seed, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, seed, type World } from '../support/world.ts';
 
 const doubling = pathToFileURL(join(import.meta.dirname, '..', 'support', 'doubled-jobs.ts'));
 const loadMs = isLong ? 60_000 : 4_000;

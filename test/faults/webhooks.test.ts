@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { until } from '../support/service.ts';
-import { isLong, openWorld, type World } from '../support/world.ts';
+import { isLong } from '../support/size.ts';
+import { openWorld, type World } from '../support/world.ts';
 
 describe('webhooks when processes and Redis fail', () => {
   let world: World;

@@ -27,6 +27,7 @@ import {
   otherCommitter,
   payment,
 } from '../support/books.ts';
+import { sized } from '../support/size.ts';
 
 const dates: string[] = ['2026-11-22', '2026-11-23'];
 
@@ -223,7 +224,7 @@ describe('ledger against a model', function () {
         for await (const breach of checkCounters(books.db, book, new Date(noonMs))) breaches.push(breach);
         expect(breaches).to.deep.equal([]);
       }),
-      { numRuns: 40 },
+      { numRuns: sized(15, 40) },
     );
     const { debitTzs, differenceTzs } = await trialBalance(books.db, 'live');
     expect(debitTzs).to.be.above(0);

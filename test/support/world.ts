@@ -6,9 +6,6 @@ import { freePort, type Ports, type ServiceProcess, seeded, startProcess } from 
 import { type Receiver, startReceiver, until } from './service.ts';
 import { freshDatabase, stores } from './stores.ts';
 
-/** The long version of the fault suite: `npm run faults`. The short one is part of `npm test`. */
-export const isLong = process.env.FAULTS === 'long';
-
 /** What a suite begins its random choices with: SEED, or the time. Part of its title, so that it can be repeated. */
 export const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 

@@ -24,9 +24,10 @@ interface Rectangle {
 
 describe('the charts', function () {
   this.timeout(300_000);
+  const drawn = drawingsOf(machines);
+  const fullOf = ({ id }: { id: string }) => drawn.get(`${id}.svg`)!;
 
   it('in docs/charts are those of the machines as they are (npm run charts)', () => {
-    const drawn = drawingsOf(machines);
     for (const [name, text] of drawn) {
       const file = new URL(name, folder);
       expect(
@@ -39,7 +40,7 @@ describe('the charts', function () {
 
   it('come out the same each time', () => {
     // A machine of its own, so that nothing is remembered of the first drawing.
-    expect(chartSvg(endpointMachine.provide({}))).to.equal(chartSvg(endpointMachine));
+    expect(chartSvg(endpointMachine.provide({}))).to.equal(fullOf(endpointMachine));
   });
 
   it('are laid out while the process goes on with everything else', async () => {
@@ -58,14 +59,14 @@ describe('the charts', function () {
     }
     // In this thread it would take a turn or two, however long each of them.
     expect(turns).to.be.greaterThan(20);
-    expect(await drawing).to.equal(chartSvg(collectionMachine));
+    expect(await drawing).to.equal(fullOf(collectionMachine));
     process.off('warning', note);
     expect(warnings).to.not.include('ChartThread');
   });
 
   it('name every state, so that a page can light it', () => {
     for (const machine of machines) {
-      const svg = chartSvg(machine);
+      const svg = fullOf(machine);
       for (const path of pathsOf(machine.root)) {
         expect(svg).to.include(`id="${machine.id}.${path}" data-state="${path}"`);
       }
@@ -113,7 +114,7 @@ describe('the charts', function () {
 
   it('say every event, guard, delay and effect of the machine', () => {
     for (const machine of machines) {
-      const svg = chartSvg(machine);
+      const svg = fullOf(machine);
       const text = svg.replaceAll(/<[^>]+>/g, ' ');
       for (const word of wordsOf(machine.root)) expect(text, machine.id).to.include(word);
     }
@@ -122,9 +123,7 @@ describe('the charts', function () {
   it('are well-formed', () => {
     for (const machine of machines) {
       const open: string[] = [];
-      for (const [, closing, name, selfClosing] of chartSvg(machine).matchAll(
-        /<(\/?)([a-z]+)[^>]*?(\/?)>/g,
-      )) {
+      for (const [, closing, name, selfClosing] of fullOf(machine).matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
         if (closing) expect(open.pop()).to.equal(name);
         else if (!selfClosing) open.push(name!);
       }
