@@ -47,6 +47,26 @@ describe('group commit', () => {
     expect(await entries().countDocuments()).equal(300);
   });
 
+  it('lets requests overtake what workers write, and keeps half of a batch for that', async () => {
+    const batches: string[][] = [];
+    const observed = new Committer({
+      ...{ client: corridor.db.client, db: corridor.db, log: corridor.log, largestBatch: 6 },
+      observe: ({ members }) =>
+        void batches.push(members.map(({ writes: [write] }) => (write as { doc: { _id: string } }).doc._id)),
+    });
+    const commit = (name: string, count: number, isAwaited: boolean) =>
+      Array.from({ length: count }, (_, n) => observed.commit([entry(`${name}${n}`)], isAwaited));
+    await Promise.all([...commit('worker', 7, false), ...commit('request', 8, true)]);
+    const ordered = [
+      ['request0', 'request1', 'request2', 'worker0', 'worker1', 'worker2'],
+      ['request3', 'request4', 'request5', 'worker3', 'worker4', 'worker5'],
+      ['request6', 'request7', 'worker6'],
+    ];
+    expect(batches.sort((a, b) => (a[0]! < b[0]! ? -1 : 1))).deep.equal(ordered);
+    await Promise.all(commit('alone', 6, true));
+    expect(batches.at(-1), 'where nobody else waits they take all of it').length(6);
+  });
+
   it('merges what is added to one document, exactly, and leaves the others’ amounts alone', async () => {
     const huge = 2 ** 53 - 1;
     const amounts = { 'pending.2026-11-22': huge, fee: 1 };

@@ -101,7 +101,7 @@ export class Actors {
 
   /** Commits writes that belong to no actor (plain audited records). */
   async commit(writes: Write[]): Promise<void> {
-    const outcome = await this.#committer.commit(writes);
+    const outcome = await this.#committer.commit(writes, true);
     if (!outcome.ok) throw conflictOf(outcome.write);
   }
 
@@ -116,7 +116,7 @@ export class Actors {
     const whole = { ...attendant, ...this.#holder };
     const { definition, planned } = await planBirth(this.#store, actor, whole);
     try {
-      const outcome = await this.#committer.commit(planned.writes);
+      const outcome = await this.#committer.commit(planned.writes, isAwaited(attendant.cause));
       if (!outcome.ok) throw conflictOf(outcome.write);
     } catch (error) {
       if (!(error instanceof CommitUnknown) || !(await this.read(actor))) throw error;
@@ -263,7 +263,7 @@ export class Actors {
         return { outcome: planned, doc };
       }
       const { doc: changed, asked, writes } = planned;
-      const outcome = await this.#committer.commit(writes).catch(unlessUnknown);
+      const outcome = await this.#committer.commit(writes, isAwaited(options.cause)).catch(unlessUnknown);
       if (outcome?.ok) {
         this.#committed(definition, planned, event, options.cause, doc.state);
         return { outcome: 'stepped', doc: changed, from: doc.state, to: changed.state, asked };
@@ -370,6 +370,11 @@ export class Actors {
 function faultOf(event: ActorEvent): Error | undefined {
   if (event.type.startsWith(reservedPrefix)) return new Error(`${event.type} is reserved for timers`);
   return event.type === '' || event.type === '*' ? new Error('an event needs a name') : undefined;
+}
+
+/** A person or a merchant's program waits for what comes of it. */
+function isAwaited({ kind }: Cause): boolean {
+  return kind === 'merchant' || kind === 'operator';
 }
 
 function unlessUnknown(error: unknown): undefined {

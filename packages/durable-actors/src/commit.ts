@@ -9,7 +9,8 @@ import { type Doc, durable, isLineFault, isOutage, type Write } from './mongo.ts
 /**
  * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB
  * transaction, so the cost of a step falls as load rises. Callers only see `await commit(writes)`: theirs was written
- * whole, or it was not and they learn by what.
+ * whole, or it was not and they learn by what. Requests, for whose answer somebody waits, overtake what workers have
+ * to write: thousands of payments may be on their way. They take no more than half of a batch where others wait.
  *
  * Two batches may be on their way at once, but only one that adds to counters: two would meet in the same documents
  * and abort each other.
@@ -20,6 +21,8 @@ interface Member {
   writes: Write[];
   /** It adds to counters. */
   adds: boolean;
+  /** Somebody waits for the answer: a request, not a worker. */
+  isAwaited: boolean;
   /** On the committer's watch. */
   sinceMs: number;
   settle(outcome: CommitOutcome): void;
@@ -109,14 +112,14 @@ export class Committer {
   }
 
   /**
-   * Writes all or none, with majority and journal.
+   * Writes all or none, with majority and journal; before others, if `isAwaited`.
    * @throws MongoDB's error when the database cannot be reached (nothing is known to be written), or
    *   `CommitUnknown` when the outcome could not be learnt: read again before repeating.
    */
-  commit(writes: Write[]): Promise<CommitOutcome> {
+  commit(writes: Write[], isAwaited = false): Promise<CommitOutcome> {
     return new Promise((settle, fail) => {
       const adds = writes.some(isIncrement);
-      this.#waiting.push({ writes, adds, sinceMs: this.#elapsed(), settle, fail });
+      this.#waiting.push({ writes, adds, isAwaited, sinceMs: this.#elapsed(), settle, fail });
       if (this.#lanes.size < lanesMax) this.#open();
     });
   }
@@ -150,17 +153,19 @@ export class Committer {
     }
   }
 
-  /** The oldest of those that wait, without counters while a batch with counters is on its way. */
+  /**
+   * The oldest of those that wait, requests first; without counters while a batch with counters is on its way. Half of
+   * the batch is kept for the others, as far as they fill it.
+   */
   #take(): Member[] {
     const mayAdd = ![...this.#onTheWay].some((batch) => batch.some(({ adds }) => adds));
-    const batch: Member[] = [];
-    const left: Member[] = [];
-    for (const member of this.#waiting) {
-      const fits = batch.length < this.#largestBatch && (mayAdd || !member.adds);
-      (fits ? batch : left).push(member);
-    }
-    this.#waiting = left;
-    return batch;
+    const fit = this.#waiting.filter(({ adds }) => mayAdd || !adds);
+    const others = fit.filter(({ isAwaited }) => !isAwaited);
+    const kept = Math.min(others.length, this.#largestBatch >> 1);
+    const first = fit.filter(({ isAwaited }) => isAwaited).slice(0, this.#largestBatch - kept);
+    const batch = new Set([...first, ...others.slice(0, this.#largestBatch - first.length)]);
+    this.#waiting = this.#waiting.filter((member) => !batch.has(member));
+    return [...batch];
   }
 
   /** Answers every member of a batch. One member's bad luck or bad bytes must not be the others': it is parted. */
