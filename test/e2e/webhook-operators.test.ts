@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { auditAll } from '../../src/ledger/ledger.ts';
@@ -70,6 +71,23 @@ describe('webhooks in operators’ hands', () => {
       false,
       true,
     ]);
+  });
+
+  it('after three rotations within their overlap there are four v1 parts, and each secret fits one', async () => {
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
+    const secrets = [endpoint.secret];
+    for (let rotation = 0; rotation < 3; rotation += 1) {
+      const body = { overlap_seconds: 3600, reason };
+      const rotated = await post(`/admin/endpoints/${endpoint.id}/rotate-secret`, body);
+      expect(rotated.status, rotated.text).to.equal(201);
+      secrets.push(rotated.json.secret);
+    }
+    await testEvent(endpoint.id);
+    const sent = await next(1);
+    expect(String(sent.headers['service-signature']).match(/v1=[0-9a-f]{64}/g)).to.have.length(4);
+    expect(secrets.map((secret) => verifies(sent, secret))).to.deep.equal([true, true, true, true]);
+    const guide = readFileSync(new URL('../../docs/API.md', import.meta.url), 'utf8').replace(/\s+/g, ' ');
+    expect(guide).to.include('four after three rotations within their overlap, and one that fits is enough');
   });
 
   it('secrets are shown once and lie encrypted in the database', async () => {
