@@ -123,8 +123,9 @@ Collect TZS 5,000 in test mode; it succeeds within 20 seconds:
 function liveMode({ wired }: Service): string {
   const { live } = wired.rails;
   if (!live?.line) return 'no network is configured';
-  const { address, isSandbox, answers } = live.line;
-  return `${live.name} ${isSandbox ? 'SANDBOX' : 'PRODUCTION'} at ${address}, ${answers}`;
+  const { address, isSandbox, isSimulator, answers } = live.line;
+  const kind = isSandbox ? 'SANDBOX' : isSimulator ? 'A SIMULATOR' : 'PRODUCTION';
+  return `${live.name} ${kind} at ${address}, ${answers}`;
 }
 
 async function makeFirstMerchant(service: Service, config: Config) {

@@ -206,6 +206,8 @@ export interface RailLine {
   /** The base address, without anything secret. */
   address: string;
   isSandbox: boolean;
+  /** The address is on this machine. */
+  isSimulator: boolean;
   /** The answer to a push is its outcome, or only says that it was taken. */
   answers: 'synchronous' | 'asynchronous';
 }

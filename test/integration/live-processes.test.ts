@@ -41,7 +41,7 @@ describe('the processes of live mode', function () {
     const address = live.env.MPESA_BASE_URL!;
     const sandbox = address.replace(/openapi$/, 'sandbox');
     for (const [env, line, told] of [
-      [{}, `PRODUCTION at ${address}, synchronous`, { address, sandbox: false, answers: 'synchronous' }],
+      [{}, `A SIMULATOR at ${address}, synchronous`, { address, sandbox: false, answers: 'synchronous' }],
       [
         { MPESA_BASE_URL: sandbox, MPESA_SYNCHRONOUS: 'false' },
         `SANDBOX at ${sandbox}, asynchronous`,

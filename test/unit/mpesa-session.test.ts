@@ -216,6 +216,17 @@ describe('the address of the live rail', () => {
       sessions: new OwnSessions(),
     });
 
+  it('tells production, the sandbox and a simulator apart', () => {
+    const kind = (baseUrl: string) => {
+      const { isSandbox, isSimulator } = open(baseUrl).line;
+      return { isSandbox, isSimulator };
+    };
+    const [no, yes] = [false, true];
+    expect(kind('https://openapi.m-pesa.com/openapi')).to.deep.equal({ isSandbox: no, isSimulator: no });
+    expect(kind('https://openapi.m-pesa.com/sandbox')).to.deep.equal({ isSandbox: yes, isSimulator: no });
+    expect(kind('http://127.0.0.1:4010/openapi')).to.deep.equal({ isSandbox: no, isSimulator: yes });
+  });
+
   it('begins with https, or is on this machine', () => {
     for (const good of [
       'https://openapi.m-pesa.com/openapi',

@@ -44,7 +44,7 @@ import {
   usualSessionTerms,
 } from './session.ts';
 import { type MpesaTimes, mpesaTerms, usualTimes } from './terms.ts';
-import { checkedAddress, isSandbox, Wire, type WireAnswer, type WireRequest } from './wire.ts';
+import { checkedAddress, networkAt, Wire, type WireAnswer, type WireRequest } from './wire.ts';
 
 export { OwnSessions, railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
@@ -109,11 +109,8 @@ export class MpesaRail implements Rail {
     const { times, sessionTerms, ca, watch } = more;
     this.#watch = watch;
     this.addresses = [checkedAddress(config.baseUrl)];
-    this.line = {
-      address: config.baseUrl,
-      isSandbox: isSandbox(config.baseUrl),
-      answers: config.isSynchronous ? 'synchronous' : 'asynchronous',
-    };
+    const answers = config.isSynchronous ? 'synchronous' : 'asynchronous';
+    this.line = { ...networkAt(config.baseUrl), answers };
     this.terms = { ...terms, approvalLadderMs: [...config.askDelaysMs] };
     this.#config = config;
     this.#clock = clock;

@@ -216,14 +216,20 @@ export function fieldsOf(text: string): Record<string, string> {
 
 /** https, or http on this machine. @throws Error */
 export function checkedAddress(baseUrl: string): string {
-  const { protocol, hostname, host } = new URL(baseUrl);
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
+  const { protocol, host } = new URL(baseUrl);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isOnThisMachine(baseUrl)))
     throw new Error('MPESA_BASE_URL must begin with https://; http:// is for a simulator on this machine.');
   return host;
 }
 
-/** Vodacom's two environments differ in the path: `…/sandbox` and `…/openapi`. */
-export function isSandbox(baseUrl: string): boolean {
-  return /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
+/** So no network at all: a simulator. */
+function isOnThisMachine(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/** What an address says of its network. Vodacom's two environments differ in the path: `…/sandbox`, `…/openapi`. */
+export function networkAt(baseUrl: string) {
+  const isSandbox = /\/sandbox(\/|$)/.test(new URL(baseUrl).pathname);
+  return { address: baseUrl, isSandbox, isSimulator: isOnThisMachine(baseUrl) };
 }
