@@ -11,18 +11,19 @@ import {
   SystemClock,
 } from '@kusanya/durable-actors';
 import { AlertTeller } from './alerts.ts';
-import { createMerchantApp, createOperatorApp, operatorBehind } from './app.ts';
 import type { Config } from './config.ts';
 import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
 import { entriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
+import { createMerchantApp, createOperatorApp, operatorBehind } from './listeners.ts';
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
 import { readNeeds } from './operators/operators.ts';
+import { collectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
-import { collectionSpecs, horizonMs, type Wired, wire } from './wiring.ts';
+import { horizonMs, type Wired, wire } from './wiring.ts';
 
 /** A running service: what it listens on and how it stops. */
 export interface Service {

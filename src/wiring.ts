@@ -3,19 +3,15 @@ import {
   Actors,
   BatchReader,
   type Clock,
-  type CollectionSpec,
   type CommittedBatch,
   Committer,
   Handover,
   Lanes,
   Lease,
-  leasesSpec,
   type MachineDefinition,
   type Queues,
-  sharedPartsSpec,
   shown,
   stateText,
-  stepsSpec,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { AnyMachineSnapshot } from 'xstate';
@@ -25,7 +21,7 @@ import { deliveryMachine } from '../machines/delivery.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
 import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
-import { alertsSpec, quarantineAlert } from './alerts.ts';
+import { quarantineAlert } from './alerts.ts';
 import {
   Collections,
   collectionMigrations,
@@ -39,44 +35,27 @@ import {
   collectionWriteEffects,
 } from './collections/effects.ts';
 import type { Config } from './config.ts';
-import { sessionsSpec } from './console/console.ts';
-import { auditSpec } from './desk/desk.ts';
-import { Events, eventsSpec } from './events/events.ts';
-import { idempotencySpec } from './http/http.ts';
+import { Events } from './events/events.ts';
 import { StepFeed } from './inspector/inspector.ts';
-import {
-  AuditWatch,
-  auditsSpec,
-  balancesSpec,
-  breachesSpec,
-  closingsSpec,
-  entriesSpec,
-  FeePlans,
-  feePlansSpec,
-  receiptsSpec,
-} from './ledger/ledger.ts';
+import { AuditWatch, FeePlans } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
-import { apiKeysSpec, type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
+import { type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
-import { Operators, operatorsSpec } from './operators/operators.ts';
+import { Operators } from './operators/operators.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Breakers,
   breakerMigrations,
   breakersSpec,
   Callbacks,
-  callbacksSpec,
   checkApart,
   Doorbell,
   GuardedRail,
   MpesaRail,
   type MpesaWatch,
   PhoneTurns,
-  phoneTurnsSpec,
   type Rails,
-  railAnswersSpec,
-  railSessionsSpec,
   StoredSessions,
   sessionsName,
   TestRail,
@@ -94,7 +73,6 @@ import {
   type WebhookNeeds,
 } from './webhooks/effects.ts';
 import {
-  attemptsSpec,
   deliveriesSpec,
   endpointStatus,
   endpointsSpec,
@@ -105,33 +83,6 @@ import {
 } from './webhooks/webhooks.ts';
 
 /** Joins each machine to its effects; the only file that knows all rooms. */
-
-/** Every MongoDB collection of the service. */
-export const collectionSpecs: readonly CollectionSpec[] = [
-  collectionsSpec,
-  deliveriesSpec,
-  endpointsSpec,
-  replaysSpec,
-  settlementsSpec,
-  stepsSpec,
-  sharedPartsSpec,
-  attemptsSpec,
-  eventsSpec,
-  ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
-  idempotencySpec,
-  merchantsSpec,
-  apiKeysSpec,
-  auditSpec,
-  operatorsSpec,
-  alertsSpec,
-  leasesSpec,
-  breakersSpec,
-  callbacksSpec,
-  phoneTurnsSpec,
-  railAnswersSpec,
-  railSessionsSpec,
-  sessionsSpec,
-];
 
 /** How far ahead timers are handed to Redis; the rest waits in the documents. */
 export const horizonMs = 2 * limits.minuteMs;

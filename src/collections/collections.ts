@@ -22,7 +22,7 @@ import type { CollectionObject, CreateCollection } from './schema.ts';
 
 export { collectionMigrations, readable } from './migrations.ts';
 export { isSandbox, parsePhone } from './phone.ts';
-export { type CollectionDoc, sampleCollection } from './present.ts';
+export { type CollectionDoc, type Status, sampleCollection } from './present.ts';
 export { failureCodes } from './schema.ts';
 
 /** What a payment passes or rests in when all goes well. */

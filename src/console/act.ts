@@ -3,14 +3,14 @@ import {
   type Answer,
   AppError,
   type Inside,
-  type Method,
   type OperatorPrincipal,
   permissionDenied,
   resourceNotFound,
   toAppError,
 } from '../http/http.ts';
+import type { Mode } from '../mode.ts';
 import { fieldsFrom } from './forms.ts';
-import type { Mode, Trial } from './page.ts';
+import type { Trial } from './page.ts';
 import { formToken } from './session.ts';
 
 /** What became of a form. */
@@ -28,10 +28,9 @@ export async function act(
   form: URLSearchParams,
   visitor: { principal: OperatorPrincipal; requestId: string },
 ): Promise<Outcome> {
-  const [method, path = ''] = (form.get('to') ?? '').split(' ') as [Method, string?];
   const back = backOf(form.get('back'));
-  const route =
-    path.startsWith('/admin/') && method !== ('GET' as Method) ? inside.find(method, path) : undefined;
+  const name = form.get('to') ?? '';
+  const route = name.startsWith('GET ') ? undefined : inside.find(name);
   if (!route) throw resourceNotFound();
   const fields = fieldsFrom(route.operation, form);
   try {
@@ -41,10 +40,10 @@ export async function act(
       throw new AppError('parameter_missing', { message, param: 'reason', errors: faults });
     }
     const sent = route.operation.body
-      ? { path, body: fields }
-      : { path: `${path}?${new URLSearchParams(fields as Record<string, string>)}` };
+      ? { body: fields }
+      : { query: new URLSearchParams(fields as Record<string, string>) };
     const answer = await inside.call({
-      ...{ method, ...sent, ...visitor },
+      ...{ route: name, params: paramsFrom(form), ...sent, ...visitor },
       idempotencyKey: onceOf(form),
     });
     return outcomeOf(answer, { form, back, id: route.operation.doc.id });
@@ -55,6 +54,12 @@ export async function act(
     const message = faults.length > 0 ? undefined : known.message;
     return { kind: 'again', back, status: known.httpStatus, trial: trialOf(form, { message, faults }) };
   }
+}
+
+/** The parts of the route's path. */
+function paramsFrom(form: URLSearchParams): Record<string, string> {
+  const parts = [...form].flatMap(([name, value]) => (name.startsWith('p.') ? [[name.slice(2), value]] : []));
+  return Object.fromEntries(parts);
 }
 
 /** Names this showing of the form: what is done once is not done again by a reload. */

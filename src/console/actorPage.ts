@@ -13,7 +13,7 @@ import { ago, left, pill, shortId, spaced, timerWords, typedMoment } from './wor
  * same page for all of them, because all of them are the same kind of thing.
  */
 export const showActor: Show = async (visit) => {
-  const actor = await visit.read<Actor>(`/admin/actors/${visit.params.id}`);
+  const actor = await visit.read('/admin/actors/:id', { params: { id: visit.params.id! } });
   // Test and live are never mixed: an actor is looked at in its own frame.
   if (actor.mode !== visit.mode) return `/console/${actor.mode}/actors/${encodeURIComponent(actor.id)}`;
   const walk = await walkOf(visit, actor);
@@ -177,7 +177,8 @@ function actionsCard(visit: Visit, actor: Actor): Html {
   if (actor.quarantined) {
     const release = formOf(visit, {
       id: 'release',
-      to: `POST /admin/actors/${actor.id}/release`,
+      to: 'POST /admin/actors/:id/release',
+      params: { id: actor.id },
       title: 'Let it go on',
       hint: 'After the repair: its timers and calls are due again.',
       submit: 'Let it go on',
@@ -203,7 +204,8 @@ function eventForm(actor: Actor, type: string): FormSpec {
   const words = operatorEvents[type] ?? { title: type, hint: 'An event of this chart.', submit: 'Send' };
   return {
     id: type.replace('.', '-'),
-    to: `POST /admin/actors/${actor.id}/events`,
+    to: 'POST /admin/actors/:id/events',
+    params: { id: actor.id },
     only: [],
     ...words,
     fixed: { type },
@@ -223,14 +225,16 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
   const forms: FormSpec[] = [
     {
       id: 'test',
-      to: `POST /admin/endpoints/${id}/test`,
+      to: 'POST /admin/endpoints/:id/test',
+      params: { id },
       title: 'Send a test event',
       hint: 'Signed and retried like any other, of the type endpoint.test: no payment stands behind it.',
       submit: 'Send',
     },
     {
       id: 'recover',
-      to: `POST /admin/endpoints/${id}/recover`,
+      to: 'POST /admin/endpoints/:id/recover',
+      params: { id },
       title: 'Send again what failed',
       hint: 'Everything that was given up since this time, oldest first and throttled. Try it first: that only counts.',
       fields: { since: { label: 'since (EAT)', value: typedMoment(since.getTime()) } },
@@ -238,7 +242,8 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
     },
     {
       id: 'rotate',
-      to: `POST /admin/endpoints/${id}/rotate-secret`,
+      to: 'POST /admin/endpoints/:id/rotate-secret',
+      params: { id },
       title: 'New signing secret',
       hint: 'Shown once. Until the overlap ends both sign.',
       fields: { overlap_seconds: { label: 'overlap in seconds', value: 86_400 } },
@@ -246,7 +251,8 @@ function endpointForms(visit: Visit, { id, data, context }: Actor): Html {
     },
     {
       id: 'change',
-      to: `PATCH /admin/endpoints/${id}`,
+      to: 'PATCH /admin/endpoints/:id',
+      params: { id },
       title: 'Change address or events',
       only: ['url', 'event_types', 'description'],
       fields: {

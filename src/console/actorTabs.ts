@@ -94,7 +94,7 @@ function block(text: string): Html {
 }
 
 async function ledgerTab(visit: Visit, { id, mode }: Actor): Promise<Html> {
-  const list = await visit.read<List<Entry>>(`/admin/ledger/entries?mode=${mode}&source=${id}&limit=50`);
+  const list = await visit.read('/admin/ledger/entries', { query: { mode, source: id, limit: 50 } });
   return entriesTable(list.data);
 }
 
@@ -126,7 +126,7 @@ export function entriesTable(entries: readonly Entry[]): Html {
 }
 
 async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
-  const { answers, callbacks } = await visit.read<Evidence>(`/admin/collections/${id}/evidence`);
+  const { answers, callbacks } = await visit.read('/admin/collections/:id/evidence', { params: { id } });
   const said = table<Evidence['answers'][number]>(
     [
       { head: 'At', cell: ({ at }) => moment(at) },
@@ -160,12 +160,12 @@ async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
 async function collectionDeliveries(visit: Visit, { id }: Actor): Promise<Html> {
   return deliveriesTable(
     visit,
-    await visit.read<List<Delivery>>(`/admin/deliveries?collection=${id}&limit=100`),
+    await visit.read('/admin/deliveries', { query: { collection: id, limit: 100 } }),
   );
 }
 
 async function endpointDeliveries(visit: Visit, { id }: Actor): Promise<Html> {
-  const list = await visit.read<List<Delivery>>(`/admin/deliveries?endpoint=${id}&limit=20`);
+  const list = await visit.read('/admin/deliveries', { query: { endpoint: id, limit: 20 } });
   return html`${deliveriesTable(visit, list)}<p><a href="${address(visit, `/deliveries?endpoint=${id}`)}">All of them</a></p>`;
 }
 
@@ -194,7 +194,7 @@ export function deliveriesTable(visit: Visit, list: List<Delivery>): Html {
 }
 
 async function attemptsTab(visit: Visit, { id }: Actor): Promise<Html> {
-  const detail = await visit.read<DeliveryDetail>(`/admin/deliveries/${id}`);
+  const detail = await visit.read('/admin/deliveries/:id', { params: { id } });
   const attempts = table<DeliveryDetail['attempt_log'][number]>(
     [
       { head: 'No.', kind: 'right', cell: ({ number }) => number },

@@ -1,22 +1,12 @@
 import { type Html, html } from './html.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { pageOf } from './overviewPage.ts';
-import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
+import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, label, left, money, pill, shortId } from './words.ts';
 
 /** Collections in a list, and the box that finds anything. */
-interface Row {
-  id: string;
-  state: string;
-  merchant_id: string;
-  amount: number;
-  phone: string;
-  reference: string;
-  failure_code: string | null;
-  due_at: string | null;
-  created_at: string;
-}
+type Row = RowOf<'/admin/collections'>;
 
 /** As the overview's tile has them, so that its list is one of these. */
 const lateStates = ['failed', 'expired']
@@ -41,7 +31,7 @@ const ages: readonly (readonly [string, string])[] = [
 ];
 
 export const showCollections: Show = async (visit) => {
-  const list = await listOf<Row>(visit, '/admin/collections');
+  const list = await visit.read('/admin/collections', { query: queryInMode(visit) });
   const merchant = await merchantLinks(visit, list.data);
   const rows = table<Row>(
     [
@@ -69,24 +59,13 @@ ${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than
   return { title: 'Collections', nav: 'collections', live: 'often', body };
 };
 
-interface Hit {
-  id: string;
-  object: string;
-  mode: Mode | null;
-  matched: string;
-  link: string;
-  state?: string;
-  amount?: number;
-  reference?: string;
-}
+type Hit = RowOf<'/admin/search'>;
 
 /** The one thing that is meant, or what could be. What the other mode has is not shown here. */
 export const search: Show = async (visit) => {
   const wanted = (visit.query.get('q') ?? '').trim();
   const isEnough = wanted.length >= 3 && wanted.length <= 100;
-  const all = isEnough
-    ? (await visit.read<List<Hit>>(`/admin/search?q=${encodeURIComponent(wanted)}`)).data
-    : [];
+  const all = isEnough ? (await visit.read('/admin/search', { query: { q: wanted } })).data : [];
   const ours = all.filter(({ mode }) => mode === null || mode === visit.mode);
   const [only] = ours;
   if (only && ours.length === 1) return pageOf(visit, only.link);

@@ -7,6 +7,7 @@ import {
   type Inside,
   loggable,
   type OperatorPrincipal,
+  pathMatcher,
   type RequestState,
   readRaw,
   resourceNotFound,
@@ -16,6 +17,7 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { bothModes, type Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
@@ -27,9 +29,10 @@ import { showActors, showMachine, showMachines } from './machinePages.ts';
 import { showMerchant, showMerchants } from './merchantPages.ts';
 import { showFees, showLedger, showSettlements } from './moneyPages.ts';
 import { showOverview } from './overviewPage.ts';
-import type { Mode, Show, Trial, Visit } from './page.ts';
+import type { ReadPath, Show, Trial, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
+import { showQueues } from './queuePage.ts';
 import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
 import { showDeliveries, showEndpoints } from './webhookPages.ts';
@@ -73,29 +76,23 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/machines/:machine', showMachine],
   ['/machines/:machine/actors', showActors],
   ['/inspector', showInspector],
+  ['/queues', showQueues],
   ['/audit', showAudit],
   ['/operators', showOperators],
   ['/search', search],
 ];
 
 /** What is loaded from the operators' routes as it is. */
-const files: readonly (readonly [path: string, from: string])[] = [
+const files: readonly (readonly [path: string, from: ReadPath])[] = [
   ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
   ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
   ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],
 ];
 
-function matcher<Target>([path, target]: readonly [path: string, target: Target]) {
-  const pattern = path.replaceAll('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)');
-  return {
-    path: `/console/:mode${path}`,
-    pattern: new RegExp(`^/console/(?<mode>test|live)${pattern}$`),
-    target,
-  };
-}
-
-const pageMatchers = pages.map(matcher);
-const fileMatchers = files.map(matcher);
+const inConsole = <Target>([path, target]: readonly [string, Target]) =>
+  [`/console/:mode${path}`, target] as const;
+const pageAt = pathMatcher(pages.map(inConsole));
+const fileAt = pathMatcher(files.map(inConsole));
 
 const formMaxBytes = 64 * 1024;
 
@@ -167,24 +164,19 @@ export class Console {
   }
 
   async #file(ctx: Context, state: RequestState, { principal }: Visitor): Promise<boolean> {
-    for (const { path, pattern, target } of fileMatchers) {
-      const parts = pattern.exec(ctx.path)?.groups;
-      if (!parts) continue;
-      state.route = path;
-      const from = target.replace(/:(\w+)/g, (_all, name: string) => parts[name]!);
-      const query = from.endsWith('.csv') ? `?${periodOf(ctx, parts.mode!)}` : '';
-      const { requestId } = state;
-      const answer = await this.#options.inside.call({
-        ...{ method: 'GET', principal, requestId },
-        path: `${from}${query}`,
-      });
-      ctx.set((answer.headers ?? {}) as Record<string, string>);
-      // A drawing brings its own style, which our pages' policy would take from it.
-      if (!ctx.response.get('Content-Disposition')) ctx.attachment(from.split('/').at(-1));
-      ctx.body = answer.body;
-      return true;
-    }
-    return false;
+    const found = fileAt(ctx.path);
+    if (!found || !isMode(found.params.mode)) return false;
+    const { mode, ...params } = found.params;
+    state.route = found.pattern;
+    const answer = await this.#options.inside.call({
+      ...{ route: `GET ${found.target}`, params, principal, requestId: state.requestId },
+      ...(found.target.endsWith('.csv') ? { query: periodOf(ctx, mode) } : {}),
+    });
+    ctx.set((answer.headers ?? {}) as Record<string, string>);
+    // A drawing brings its own style, which our pages' policy would take from it.
+    if (!ctx.response.get('Content-Disposition')) ctx.attachment(ctx.path.split('/').at(-1));
+    ctx.body = answer.body;
+    return true;
   }
 
   async #visitor(ctx: Context): Promise<Visitor | undefined> {
@@ -269,27 +261,22 @@ export class Console {
     trial?: Trial,
   ): Promise<void> {
     const address = new URL(here, 'http://console');
-    for (const { path, pattern, target: show } of pageMatchers) {
-      const parts = pattern.exec(address.pathname)?.groups;
-      if (!parts) continue;
-      state.route = path;
-      const params = Object.fromEntries(
-        Object.entries(parts).map(([name, part]) => [name, decodeURIComponent(part)]),
-      );
-      const visit = this.#visit(visitor, state, { here, mode: parts.mode as Mode, params, trial });
-      const page = await show(visit);
-      if (typeof page === 'string') return ctx.redirect(page);
-      // What somebody just wrote, or rehearsed, stays before their eyes.
-      const shown = trial ? { ...page, live: undefined } : withNotice(visit, page);
-      return send(ctx, framed(visit, shown), 200);
-    }
-    throw resourceNotFound();
+    const found = pageAt(address.pathname);
+    if (!found || !isMode(found.params.mode)) throw resourceNotFound();
+    state.route = found.pattern;
+    const { params } = found;
+    const visit = this.#visit(visitor, state, { here, mode: found.params.mode, params, trial });
+    const page = await found.target(visit);
+    if (typeof page === 'string') return ctx.redirect(page);
+    // What somebody just wrote, or rehearsed, stays before their eyes.
+    const shown = trial ? { ...page, live: undefined } : withNotice(visit, page);
+    return send(ctx, framed(visit, shown), 200);
   }
 
   #visit(
     { cookie, principal }: Visitor,
     { requestId }: RequestState,
-    about: { here: string; mode: Mode; params: Record<string, string>; trial?: Trial },
+    about: Pick<Visit, 'here' | 'mode' | 'params'> & { trial?: Trial },
   ): Visit {
     const { inside, clock, machine, merchantsUrl } = this.#options;
     const url = new URL(about.here, 'http://console');
@@ -304,12 +291,14 @@ export class Console {
       formToken: formToken(cookie),
       trial: about.trial,
       ...{ mode: about.mode, params: about.params, machine, merchantsUrl },
-      read: async <T>(path: string) => {
-        const { body } = await inside.call({ method: 'GET', path, principal, requestId });
+      read: async (path, { params, query } = {}) => {
+        const { body } = await inside.call({
+          ...{ route: `GET ${path}`, params, query: queryText(query), principal, requestId },
+        });
         // As it would have come over the wire: times are text there.
-        return JSON.parse(JSON.stringify(body)) as T;
+        return JSON.parse(JSON.stringify(body));
       },
-      routeOf: (method, path) => inside.find(method, path),
+      routeOf: (name) => inside.find(name),
     };
   }
 
@@ -330,6 +319,16 @@ export class Console {
     const body = faultBox(error, { requestId: state.requestId, at: isoTime(clock.now()) });
     send(ctx, bare(error.message, clock.now(), body), error.httpStatus);
   }
+}
+
+function isMode(text: string | undefined): text is Mode {
+  return bothModes.some((each) => each === text);
+}
+
+function queryText(query: object | undefined): URLSearchParams | undefined {
+  if (query === undefined || query instanceof URLSearchParams) return query;
+  const told = Object.entries(query).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(told.map(([name, value]): [string, string] => [name, String(value)]));
 }
 
 /** A statement's mode is the page's; its period what the form says, if anything. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type Fault, type Method, type Operation, type OperatorPrincipal, roleAllows } from '../http/http.ts';
+import { type Fault, type Operation, type OperatorPrincipal, roleAllows } from '../http/http.ts';
 import { type Html, html, type Part } from './html.ts';
-import type { Visit } from './page.ts';
+import type { CommandRoute, Visit } from './page.ts';
 import { label, momentTyped } from './words.ts';
 
 /**
@@ -11,7 +11,9 @@ import { label, momentTyped } from './words.ts';
 export interface FormSpec {
   /** Unique on its page. */
   id: string;
-  to: `${Method} /admin/${string}`;
+  to: CommandRoute;
+  /** The parts of the route's path. */
+  params?: Readonly<Record<string, string>>;
   title: string;
   hint?: Part;
   /** The fields that are shown, in this order, before the reason; all of them when absent. */
@@ -53,8 +55,7 @@ interface ObjectSchema {
 const asDefault = 'default';
 
 export function formOf(visit: Visit, spec: FormSpec): Html {
-  const [method, path] = spec.to.split(' ') as [Method, string];
-  const route = visit.routeOf(method, path);
+  const route = visit.routeOf(spec.to);
   if (!route || !roleAllows(visit.operator.role, route.role)) return html``;
   const schema = schemaOf(route.operation);
   const trial = visit.trial?.form === spec.id ? visit.trial : undefined;
@@ -78,6 +79,7 @@ export function formOf(visit: Visit, spec: FormSpec): Html {
 <summary>${spec.title}</summary>
 <form method="post" action="/console/act" id="${spec.id}">
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${Object.entries(spec.params ?? {}).map(([name, value]) => html`<input type="hidden" name="p.${name}" value="${value}">`)}
 ${Object.entries(spec.fixed ?? {}).map(([name, value]) => html`<input type="hidden" name="f.${name}" value="${value}">`)}
 ${spec.hint ? html`<p class="hint">${spec.hint}</p>` : ''}
 ${trial?.message ? html`<p class="fault" role="alert">${trial.message}</p>` : ''}

@@ -1,7 +1,7 @@
 import { chartSvg, type Detail } from '../charts/charts.ts';
 import { type Html, html, trusted } from './html.ts';
 import { choices } from './layout.ts';
-import type { List, Visit } from './page.ts';
+import type { Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';
 import { eventWords, moment, pill, reasonWords, span, stateWords } from './words.ts';
 
@@ -22,9 +22,10 @@ export async function walkOf(visit: Visit, actor: Actor): Promise<Walk> {
   let hasMore = true;
   while (hasMore && steps.length < stepsMax) {
     const after = steps.at(-1)?.seq ?? 0;
-    const page = await visit.read<List<Step>>(
-      `/admin/actors/${actor.id}/history?limit=100&after_seq=${after}`,
-    );
+    const page = await visit.read('/admin/actors/:id/history', {
+      params: { id: actor.id },
+      query: { limit: 100, after_seq: after },
+    });
     steps.push(...page.data);
     hasMore = page.has_more && page.data.length > 0;
   }

@@ -2,8 +2,7 @@ import { chartSvg } from '../charts/charts.ts';
 import { inspectorScript, inspectorStyle } from './assets.ts';
 import { html, trusted } from './html.ts';
 import { choices, narrowed } from './layout.ts';
-import { address, type List, type Show } from './page.ts';
-import type { Actor } from './shapes.ts';
+import { address, type Show } from './page.ts';
 
 /**
  * The inspector: charts and sequence of the steps as they happen. The page draws what `WS /admin/inspect` tells, the
@@ -12,10 +11,10 @@ import type { Actor } from './shapes.ts';
 export const showInspector: Show = async (visit) => {
   const { query, mode } = visit;
   const id = query.get('actor');
-  const actor = id ? await visit.read<Actor>(`/admin/actors/${encodeURIComponent(id)}`) : undefined;
+  const actor = id ? await visit.read('/admin/actors/:id', { params: { id } }) : undefined;
   if (actor && actor.mode !== mode)
     return `/console/${actor.mode}/inspector?actor=${encodeURIComponent(actor.id)}`;
-  const { data: machines } = await visit.read<List<{ id: string }>>('/admin/machines');
+  const { data: machines } = await visit.read('/admin/machines');
   const shown = actor ? machines.filter(({ id }) => id === actor.machine) : machines;
   const drawn = shown.map(async ({ id: name }) => {
     const machine = visit.machine(name);
@@ -33,7 +32,7 @@ export const showInspector: Show = async (visit) => {
   const filters = actor ? '' : html`${choices(visit, 'machine', kinds)}${choices(visit, 'last', counts)}`;
   const body = html`<link rel="stylesheet" href="${inspectorStyle.path}">
 <script type="module" src="${inspectorScript.path}"></script>
-<div class="top"><h1>Inspector</h1><a href="/admin/queues">Queues</a><span id="inspector-line" class="quiet" role="status">not connected</span></div>
+<div class="top"><h1>Inspector</h1><a href="${address(visit, '/queues')}">Queues</a><span id="inspector-line" class="quiet" role="status">not connected</span></div>
 <div class="filters">${filters}${narrowed(visit, ['actor', 'merchant'])}</div>
 <noscript><p class="fault">This page draws a stream and needs its script. The same steps, without it: ${
     actor

@@ -1,6 +1,7 @@
+import type { Mode } from '../mode.ts';
 import { icon, script, style } from './assets.ts';
 import { type Html, html, type Part } from './html.ts';
-import type { List, Mode, NavKey, Page, Visit } from './page.ts';
+import type { List, NavKey, Page, Visit } from './page.ts';
 import { label, shortId, span } from './words.ts';
 
 /** What is around every page: head, bar, navigation, and the frame that says whose money this is. */

@@ -1,23 +1,15 @@
 import { chartSvg } from '../charts/charts.ts';
 import { type Html, html, trusted } from './html.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
-import { address, type List, listOf, type Mode, type Show, type Visit } from './page.ts';
+import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, figures, left, pill, shortId, spaced, stateWords, toneOf } from './words.ts';
 
 /** The machines: what is drawn is what runs, with how many stand where. */
-interface Machine {
-  id: string;
-  version: number;
-  events: readonly string[];
-  writes: readonly string[];
-  calls: readonly string[];
-  actors: readonly { mode: Mode; state: string; count: number; is_more: boolean }[];
-  versions?: readonly number[];
-}
+type Machine = RowOf<'/admin/machines'>;
 
 export const showMachines: Show = async (visit) => {
-  const { data } = await visit.read<List<Machine>>('/admin/machines');
+  const { data } = await visit.read('/admin/machines');
   const body = html`<div class="top"><h1>Machines</h1><a href="${address(visit, '/inspector')}">Inspector</a></div>
 <div class="numbers" id="machines" data-live>${data.map((machine) =>
     card(
@@ -40,7 +32,7 @@ function counts(visit: Visit, { id, actors }: Machine): Html {
 
 export const showMachine: Show = async (visit) => {
   const id = visit.params.machine!;
-  const machine = await visit.read<Machine>(`/admin/machines/${encodeURIComponent(id)}`);
+  const machine = await visit.read('/admin/machines/:machine', { params: { machine: id } });
   const definition = visit.machine(id);
   const detail = visit.query.get('chart') === 'overview' ? 'overview' : 'full';
   const drawing = definition ? await chartSvg(definition, detail, {}, { isInline: true }) : '';
@@ -59,7 +51,7 @@ ${card(`In ${visit.mode} mode`, counts(visit, machine))}
 ${card(
   'Definition',
   facts([
-    ['versions in use', machine.versions?.join(', ') || 'none yet'],
+    ['versions in use', machine.versions.join(', ') || 'none yet'],
     ['writes, inside the commit', machine.writes.map(spaced).join(', ') || 'none'],
     ['calls, after it', machine.calls.map(spaced).join(', ') || 'none'],
     ['events', machine.events.join(', ')],
@@ -68,19 +60,14 @@ ${card(
   return { title: `Machine ${id}`, nav: 'machines', body };
 };
 
-interface Row {
-  id: string;
-  state: string;
-  seq: number;
-  merchant_id: string;
-  due_at: string | null;
-  quarantined: { at: string; why: string } | null;
-  updated_at: string;
-}
+type Row = RowOf<'/admin/machines/:machine/actors'>;
 
 export const showActors: Show = async (visit) => {
   const id = visit.params.machine!;
-  const list = await listOf<Row>(visit, `/admin/machines/${encodeURIComponent(id)}/actors`);
+  const list = await visit.read('/admin/machines/:machine/actors', {
+    params: { machine: id },
+    query: queryInMode(visit),
+  });
   const merchant = await merchantLinks(visit, list.data);
   const rows = table<Row>(
     [

@@ -1,16 +1,15 @@
+import type { Mode } from '../mode.ts';
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, facts, pager, table } from './layout.ts';
-import { address, type List, type Mode, type Show, type Visit } from './page.ts';
-import type { ApiKey, FeePlan, Merchant, WebhookEndpoint } from './shapes.ts';
+import { address, type List, queryOf, type Show, type Visit } from './page.ts';
+import type { ApiKey, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';
 
 /** Merchants with their keys and endpoints of one mode, and what to hand to a new one. */
 export const showMerchants: Show = async (visit) => {
-  const query = new URLSearchParams(visit.query);
-  query.delete('done');
-  const list = await visit.read<List<Merchant>>(`/admin/merchants?${query}`);
+  const list = await visit.read('/admin/merchants', { query: queryOf(visit) });
   const rows = table<Merchant>(
     [
       {
@@ -60,10 +59,10 @@ export const showMerchant: Show = async (visit) => {
   const { mode } = visit;
   const id = visit.params.id!;
   const [merchant, keys, endpoints, plans] = await Promise.all([
-    visit.read<Merchant>(`/admin/merchants/${id}`),
-    visit.read<List<ApiKey>>(`/admin/merchants/${id}/keys`),
-    visit.read<List<WebhookEndpoint>>(`/admin/merchants/${id}/endpoints`),
-    visit.read<List<FeePlan>>('/admin/fee-plans'),
+    visit.read('/admin/merchants/:id', { params: { id } }),
+    visit.read('/admin/merchants/:id/keys', { params: { id } }),
+    visit.read('/admin/merchants/:id/endpoints', { params: { id } }),
+    visit.read('/admin/fee-plans'),
   ]);
   const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
     list.data.filter((each) => each.mode === mode);
@@ -123,7 +122,8 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
   const forms = [
     formOf(visit, {
       id: 'issue',
-      to: `POST /admin/merchants/${id}/keys`,
+      to: 'POST /admin/merchants/:id/keys',
+      params: { id },
       title: `New ${mode} key`,
       fixed: { mode },
       hint: 'The secret is shown once.',
@@ -132,7 +132,8 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
     }),
     formOf(visit, {
       id: 'endpoint',
-      to: `POST /admin/merchants/${id}/endpoints`,
+      to: 'POST /admin/merchants/:id/endpoints',
+      params: { id },
       title: `New ${mode} endpoint`,
       fixed: { mode },
       hint: 'The signing secret is shown once.',
@@ -144,7 +145,8 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
     }),
     formOf(visit, {
       id: 'settings',
-      to: `PATCH /admin/merchants/${id}`,
+      to: 'PATCH /admin/merchants/:id',
+      params: { id },
       title: 'Change settings',
       hint: 'What stays empty stays as it is. For both modes.',
       fields: {
@@ -157,7 +159,8 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
     }),
     formOf(visit, {
       id: 'fee-plan',
-      to: `POST /admin/merchants/${id}/fee-plan`,
+      to: 'POST /admin/merchants/:id/fee-plan',
+      params: { id },
       title: 'Give another fee plan',
       hint: 'For collections that are created from now on.',
       fields: {
@@ -209,14 +212,16 @@ function keyState({ revoked_at, expires_at }: ApiKey, nowMs: number): Html {
 function keyForms(visit: Visit, { id }: ApiKey): Html {
   return html`${formOf(visit, {
     id: `rotate-${id}`,
-    to: `POST /admin/keys/${id}/rotate`,
+    to: 'POST /admin/keys/:id/rotate',
+    params: { id },
     title: 'Replace',
     hint: 'A new key; the old one works on until the overlap ends.',
     fields: { overlap_seconds: { label: 'overlap in seconds', value: 3600 } },
     submit: 'Replace',
   })}${formOf(visit, {
     id: `revoke-${id}`,
-    to: `DELETE /admin/keys/${id}`,
+    to: 'DELETE /admin/keys/:id',
+    params: { id },
     title: 'Revoke',
     hint: 'For good, everywhere within 5 seconds.',
     submit: 'Revoke',

@@ -2,27 +2,16 @@ import { entriesTable, shown } from './actorTabs.ts';
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
-import { address, type List, listOf, type Show, type Visit } from './page.ts';
-import type { Entry, FeePlan } from './shapes.ts';
+import { type Answered, address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
+import type { FeePlan } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
 import { accountWords, ago, feeWords, figures, kindWords, label, moment, money, pill } from './words.ts';
 
 /** Settlements and the books. */
-interface SettlementRow {
-  id: string;
-  public_id: string;
-  merchant_id: string;
-  state: string;
-  settlement_date: string;
-  due_at: string;
-  amount: number;
-  pending: number;
-  parts: number;
-  settled_at: string | null;
-}
+type SettlementRow = RowOf<'/admin/settlements'>;
 
 export const showSettlements: Show = async (visit) => {
-  const list = await listOf<SettlementRow>(visit, '/admin/settlements');
+  const list = await visit.read('/admin/settlements', { query: queryInMode(visit) });
   const merchant = await merchantLinks(visit, list.data);
   const rows = table<SettlementRow>(
     [
@@ -71,33 +60,17 @@ function moneyTop(visit: Visit, title: string): Html {
   )}</nav></div>`;
 }
 
-interface Balance {
-  accounts: readonly { account: string; debit: number; credit: number; balance: number }[];
-  debit: number;
-  credit: number;
-  difference: number;
-  is_balanced: boolean;
-  as_of: string;
-}
+type Balance = Answered<'/admin/ledger/trial-balance'>;
 
-interface Audited {
-  at: string;
-  duration_ms: number;
-  breaches: number;
-}
+type Audited = LedgerAudit['recent'];
 
-interface LedgerAudit {
-  stale_since: string | null;
-  recent: Audited | null;
-  full: Audited | null;
-  open_breaches: readonly (Readonly<Record<string, unknown>> & { first_seen_at: string })[];
-}
+type LedgerAudit = Answered<'/admin/ledger/audit'>;
 
 export const showLedger: Show = async (visit) => {
   const [list, balance, audit] = await Promise.all([
-    listOf<Entry>(visit, '/admin/ledger/entries'),
-    visit.read<Balance>(`/admin/ledger/trial-balance?mode=${visit.mode}`),
-    visit.read<LedgerAudit>('/admin/ledger/audit'),
+    visit.read('/admin/ledger/entries', { query: queryInMode(visit) }),
+    visit.read('/admin/ledger/trial-balance', { query: { mode: visit.mode } }),
+    visit.read('/admin/ledger/audit'),
   ]);
   const known = choicesOfTypes(visit);
   const body = html`
@@ -110,7 +83,7 @@ ${entriesTable(list.data)}${pager(visit, list)}</section>`;
 
 /** The kinds of entries that the route itself knows. */
 function choicesOfTypes(visit: Visit): Html {
-  const query = visit.routeOf('GET', '/admin/ledger/entries')?.operation.query as
+  const query = visit.routeOf('GET /admin/ledger/entries')?.operation.query as
     | { properties: { type?: { enum?: readonly string[] } } }
     | undefined;
   const types = ['', ...(query?.properties.type?.enum ?? [])];
@@ -155,7 +128,7 @@ function auditCard(
     ours.length === 0
       ? agrees
       : html`<span class="pill bad">${ours.length} ${ours.length === 1 ? 'breach' : 'breaches'}</span>`;
-  const when = (audited: Audited | null) =>
+  const when = (audited: Audited) =>
     audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';
   const breaches = ours.map(
     ({ first_seen_at, ...breach }) =>
@@ -185,7 +158,7 @@ function breachFacts(visit: Visit, { kind: _kind, ...told }: Readonly<Record<str
 }
 
 export const showFees: Show = async (visit) => {
-  const { data } = await visit.read<List<FeePlan>>('/admin/fee-plans');
+  const { data } = await visit.read('/admin/fee-plans');
   const terms = {
     bps: { label: 'part of the amount', hint: 'In hundredths of a percent: 200 is 2 %.' },
     fixed: { label: 'fixed part, TZS' },
@@ -208,7 +181,8 @@ export const showFees: Show = async (visit) => {
         cell: ({ id }) =>
           formOf(visit, {
             id: `version-${id}`,
-            to: `POST /admin/fee-plans/${id}/versions`,
+            to: 'POST /admin/fee-plans/:id/versions',
+            params: { id },
             title: 'New version',
             hint: 'For collections that are created from now on.',
             fields: terms,

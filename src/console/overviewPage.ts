@@ -1,56 +1,11 @@
 import { type Html, html, type Part } from './html.ts';
 import { card, facts, table } from './layout.ts';
-import { address, type Show, type Visit } from './page.ts';
+import { type Answered, address, type Show, type Visit } from './page.ts';
 import { ago, figures, label, left, money, pill, span } from './words.ts';
 
-/** What the overview route answers, as far as this page looks at it. */
-interface Overview {
-  is_green: boolean;
-  needs_you: readonly Tile[];
-  rail: {
-    name: string | null;
-    is_configured: boolean;
-    breakers: readonly { id: string; operation: string; state: string }[];
-    last_callback_at: string | null;
-    recent: Record<'created' | 'succeeded' | 'failed' | 'expired', Counted> & {
-      minutes: number;
-      success_rate: number | null;
-      time_to_success_ms: { p50: number | null; p95: number | null; sample: number };
-      failure_codes: readonly { code: string; count: number }[];
-    };
-  };
-  webhooks: { due: Counted; retrying: Counted; held: Counted; oldest_lag_ms: number };
-  money: {
-    pending: number;
-    available: number;
-    reserved: number;
-    next_settlement_at: string;
-    audited_at: string | null;
-    audited_in_full_at: string | null;
-  };
-  machinery: {
-    version: string;
-    processes: number;
-    leases: readonly { name: string; owner: string; until: string }[];
-    /** Null while Redis does not answer. */
-    queues: readonly { queue: string; waiting: number; active: number; delayed: number }[] | null;
-    redis_faults: readonly string[];
-  };
-  alerts: readonly { id: string; kind: string; at: string; about: string }[];
-}
-
-interface Counted {
-  count: number;
-  is_more: boolean;
-}
-
-interface Tile extends Counted {
-  kind: string;
-  amount_tzs: number | null;
-  oldest_at: string | null;
-  link: string;
-  machine: string | null;
-}
+type Overview = Answered<'/admin/overview'>;
+type Tile = Overview['needs_you'][number];
+type Counted = Pick<Tile, 'count' | 'is_more'>;
 
 /** What each kind of trouble is called, and what it asks of whoever reads it. */
 const tileWords: Readonly<Record<string, readonly [name: string, advice: string, isBad?: boolean]>> = {
@@ -77,7 +32,7 @@ const tileWords: Readonly<Record<string, readonly [name: string, advice: string,
 };
 
 export const showOverview: Show = async (visit) => {
-  const overview = await visit.read<Overview>(`/admin/overview?mode=${visit.mode}`);
+  const overview = await visit.read('/admin/overview', { query: { mode: visit.mode } });
   const body = html`
 <div class="top"><h1>Overview</h1><span class="quiet">${visit.mode} mode</span></div>
 <section id="needs" data-live aria-label="Needs you">${needs(visit, overview)}</section>
@@ -237,7 +192,7 @@ function machineryCard(visit: Visit, { machinery }: Overview): Html {
       ],
       busy,
       queues ? 'All queues are empty.' : 'The queues cannot be read while Redis is away.',
-    )}<p><a href="/admin/queues">Look into the queues</a></p>`,
+    )}<p><a href="${address(visit, '/queues')}">Look into the queues</a></p>`,
     { id: 'machinery' },
   );
 }

@@ -1,9 +1,40 @@
 import type { AnyStateMachine } from 'xstate';
-import type { Fault, InsideRoute, Method, OperatorPrincipal } from '../http/http.ts';
+import type { OperatorRoute } from '../app.ts';
+import type { Fault, InsideRoute, OperatorPrincipal } from '../http/http.ts';
+import type { Mode } from '../mode.ts';
 import type { Html } from './html.ts';
 
 /** What every page is given and gives back. Pages read by the operators' routes and know no stores. */
-export type Mode = 'test' | 'live';
+
+type ReadRoute = Extract<OperatorRoute, { method: 'GET' }>;
+type RouteAt<Path> = Extract<ReadRoute, { path: Path }>['operation'];
+type RequestAt<Path> = Parameters<RouteAt<Path>['handler']>[0];
+
+/** What pages may read, as the index of the operators' routes has it. */
+export type ReadPath = ReadRoute['path'];
+
+/** What may be asked of a route: the parts of its path, and its query, or a page's own. */
+export interface Asked<Path> {
+  params?: RequestAt<Path>['params'];
+  query?: Partial<RequestAt<Path>['query']> | URLSearchParams;
+}
+
+/** What a route answers, as it comes over the wire: times are text there. */
+export type Answered<Path> =
+  Awaited<ReturnType<RouteAt<Path>['handler']>> extends { body: infer Body } ? Wire<Body> : never;
+
+/** What a list holds. */
+export type RowOf<Path> = Answered<Path> extends { data: readonly (infer Row)[] } ? Row : never;
+
+type Wire<T> = T extends Date ? string : T extends object ? { [Name in keyof T]: Wire<T[Name]> } : T;
+
+/** A line of the index that a form may be sent to. */
+export type CommandRoute =
+  Exclude<OperatorRoute, { method: 'GET' }> extends infer Line
+    ? Line extends { method: infer M extends string; path: infer P extends string }
+      ? `${M} ${P}`
+      : never
+    : never;
 
 /** A form that came back: refused, or a rehearsal. */
 export interface Trial {
@@ -29,8 +60,9 @@ export interface Visit {
   /** Where merchants reach the API. */
   merchantsUrl: string;
   /** GET of an operators' route, in this process, with this operator's rights. @throws AppError */
-  read<T>(path: string): Promise<T>;
-  routeOf(method: Method, path: string): InsideRoute | undefined;
+  read<Path extends ReadPath>(path: Path, asked?: Asked<Path>): Promise<Answered<Path>>;
+  /** A line of the index by its name. */
+  routeOf(name: string): InsideRoute | undefined;
   /** The definition behind an actor, to be drawn. */
   machine(name: string): AnyStateMachine | undefined;
 }
@@ -59,18 +91,24 @@ export type Show = (visit: Visit) => Promise<Page | string>;
 
 /** A list as the operators' routes answer it. */
 export interface List<Item> {
-  data: Item[];
+  data: readonly Item[];
   has_more: boolean;
   /** Where to go on, where that is not the last item's id. */
   next?: string | null;
 }
 
-/** The list behind a page: the page's own query is the list's, and its mode is the page's. */
-export function listOf<Item>(visit: Visit, path: string): Promise<List<Item>> {
+/** The page's own query, which is that of the list behind it. */
+export function queryOf(visit: Visit): URLSearchParams {
   const query = new URLSearchParams(visit.query);
   query.delete('done');
+  return query;
+}
+
+/** The same, in the page's mode. */
+export function queryInMode(visit: Visit): URLSearchParams {
+  const query = queryOf(visit);
   query.set('mode', visit.mode);
-  return visit.read<List<Item>>(`${path}?${query}`);
+  return query;
 }
 
 /** The address of a page in the visitor's mode. */

@@ -1,19 +1,11 @@
 import { formOf } from './forms.ts';
 import { type Html, html } from './html.ts';
 import { card, narrowed, pager, table } from './layout.ts';
-import { address, type List, type Show, type Visit } from './page.ts';
-import type { Actor } from './shapes.ts';
+import { address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
 import { moment, shortId } from './words.ts';
 
 /** Who may do what here. */
-interface Person {
-  id: string;
-  name: string;
-  role: string;
-  created_by: string;
-  created_at: string;
-  revoked_at: string | null;
-}
+type Person = RowOf<'/admin/operators'>;
 
 export const showOperators: Show = async (visit) => {
   const { operator } = visit;
@@ -26,10 +18,8 @@ ${isAdmin ? await everybody(visit) : ''}`;
 };
 
 async function everybody(visit: Visit): Promise<Html> {
-  const after = visit.query.get('starting_after');
-  const list = await visit.read<List<Person>>(
-    `/admin/operators${after ? `?starting_after=${encodeURIComponent(after)}` : ''}`,
-  );
+  const after = visit.query.get('starting_after') ?? undefined;
+  const list = await visit.read('/admin/operators', { query: { starting_after: after } });
   const rows = table<Person>(
     [
       { head: 'Name', cell: ({ name }) => name },
@@ -54,7 +44,8 @@ async function everybody(visit: Visit): Promise<Html> {
             ? ''
             : formOf(visit, {
                 id: `revoke-${id}`,
-                to: `DELETE /admin/operators/${id}`,
+                to: 'DELETE /admin/operators/:id',
+                params: { id },
                 title: 'Revoke',
                 hint: 'Ends the token and every session with it.',
                 submit: 'Revoke',
@@ -75,17 +66,7 @@ async function everybody(visit: Visit): Promise<Html> {
   return html`${card('Who was let in', html`${rows}${pager(visit, list)}`)}${card('Another one', letIn)}`;
 }
 
-interface AuditRow {
-  id: string;
-  at: string;
-  by: string;
-  action: string;
-  target: string;
-  reason: string;
-  request_id: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
-}
+type AuditRow = RowOf<'/admin/audit'>;
 
 function auditTable(visit: Visit, rows: readonly AuditRow[]): Html {
   return table<AuditRow>(
@@ -133,9 +114,7 @@ function changeOf(before: AuditRow['before'], after: AuditRow['after']): Html {
 }
 
 export const showAudit: Show = async (visit) => {
-  const query = new URLSearchParams(visit.query);
-  query.delete('done');
-  const list = await visit.read<List<AuditRow>>(`/admin/audit?${query}`);
+  const list = await visit.read('/admin/audit', { query: queryOf(visit) });
   const modes = await Promise.all(list.data.map((line) => modeOfLine(visit, line)));
   const ours = list.data.filter((_line, index) => modes[index] === undefined || modes[index] === visit.mode);
   const others = list.data.length - ours.length;
@@ -152,12 +131,12 @@ async function modeOfLine(visit: Visit, { target, before, after }: AuditRow): Pr
   const told = after?.mode ?? before?.mode ?? /^stl\.(live|test)\./.exec(target)?.[1];
   if (typeof told === 'string') return told;
   if (!/^(col|dlv|we|rpl)_|^brk\./.test(target)) return undefined;
-  const actor = await visit.read<Actor>(`/admin/actors/${target}`).catch(() => undefined);
+  const actor = await visit.read('/admin/actors/:id', { params: { id: target } }).catch(() => undefined);
   return actor?.mode;
 }
 
 /** The lines of one actor. */
 export async function auditOf(visit: Visit, target: string): Promise<Html> {
-  const list = await visit.read<List<AuditRow>>(`/admin/audit?target=${encodeURIComponent(target)}`);
+  const list = await visit.read('/admin/audit', { query: { target } });
   return auditTable(visit, list.data);
 }

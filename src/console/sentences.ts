@@ -1,6 +1,6 @@
 import { type Html, html, type Part } from './html.ts';
 import type { Visit } from './page.ts';
-import type { Actor, Merchant, WebhookEndpoint } from './shapes.ts';
+import type { Actor, Merchant } from './shapes.ts';
 import { ago, left, money, reasonWords, stateWords } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
@@ -15,7 +15,7 @@ export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
 }
 
 export function merchantOf(visit: Visit, id: string): Promise<Merchant> {
-  return visit.read<Merchant>(`/admin/merchants/${id}`);
+  return visit.read('/admin/merchants/:id', { params: { id } });
 }
 
 interface Subject {
@@ -35,7 +35,9 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     return html`${what}: ${waits(untilDue(visit, actor))}.`;
   },
   delivery: async ({ visit, actor }) => {
-    const { url } = await visit.read<WebhookEndpoint>(`/admin/endpoints/${actor.data.endpointId}`);
+    const { url } = await visit.read('/admin/endpoints/:id', {
+      params: { id: String(actor.data.endpointId) },
+    });
     const tries = Number(actor.context.tries);
     const ends: Readonly<Record<string, Part>> = {
       pending: 'is being sent',

@@ -1,14 +1,14 @@
 import { deliveriesTable } from './actorTabs.ts';
 import { type Html, html } from './html.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
-import { address, listOf, type Show, type Visit } from './page.ts';
-import type { Delivery, WebhookEndpoint } from './shapes.ts';
+import { address, queryInMode, type Show, type Visit } from './page.ts';
+import type { WebhookEndpoint } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, pill } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {
-  const list = await listOf<Delivery>(visit, '/admin/deliveries');
+  const list = await visit.read('/admin/deliveries', { query: queryInMode(visit) });
   const statuses = ['', 'pending', 'held', 'delivered', 'failed', 'canceled'];
   const body = html`
 ${webhooksTop(visit, 'Deliveries')}
@@ -22,11 +22,6 @@ ${narrowed(visit, ['merchant', 'endpoint', 'event', 'collection', 'newer_than'])
   return { title: 'Deliveries', nav: 'endpoints', live: 'often', body };
 };
 
-interface ActorRow {
-  id: string;
-  state: string;
-}
-
 const endpointStates: readonly (readonly [string, string])[] = [
   ['', 'all'],
   ['active', 'active'],
@@ -36,9 +31,12 @@ const endpointStates: readonly (readonly [string, string])[] = [
 ];
 
 export const showEndpoints: Show = async (visit) => {
-  const list = await listOf<ActorRow>(visit, '/admin/machines/endpoint/actors');
+  const list = await visit.read('/admin/machines/:machine/actors', {
+    params: { machine: 'endpoint' },
+    query: queryInMode(visit),
+  });
   const endpoints = await Promise.all(
-    list.data.map(({ id }) => visit.read<WebhookEndpoint>(`/admin/endpoints/${id}`)),
+    list.data.map(({ id }) => visit.read('/admin/endpoints/:id', { params: { id } })),
   );
   const body = html`
 ${webhooksTop(visit, 'Endpoints')}

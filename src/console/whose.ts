@@ -1,6 +1,5 @@
 import { type Html, html } from './html.ts';
 import { address, type Visit } from './page.ts';
-import type { Merchant } from './shapes.ts';
 import { shortId } from './words.ts';
 
 /** The merchants of a list by their names, each with the way to its page; each is read once. */
@@ -10,7 +9,7 @@ export async function merchantLinks(
 ): Promise<(id: string) => Html> {
   const ids = [...new Set(rows.map(({ merchant_id: id }) => id))].filter((id) => id.startsWith('mer_'));
   const found = await Promise.all(
-    ids.map((id) => visit.read<Merchant>(`/admin/merchants/${id}`).catch(() => undefined)),
+    ids.map((id) => visit.read('/admin/merchants/:id', { params: { id } }).catch(() => undefined)),
   );
   const names = new Map(found.flatMap((each) => (each ? [[each.id, each.name]] : [])));
   return (id) => {

@@ -41,7 +41,7 @@ export function madeBounds(
 }
 
 /** The list envelope, with where to go on: `next` is the `starting_after` of the next page. */
-export function listedAnswer<Row>({ rows, hasMore, next }: Listed<Row>, present: (row: Row) => object) {
+export function listedAnswer<Row, Shown>({ rows, hasMore, next }: Listed<Row>, present: (row: Row) => Shown) {
   return { object: 'list', data: rows.map(present), has_more: hasMore, next };
 }
 

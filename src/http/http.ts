@@ -27,9 +27,10 @@ export {
   type ProducedAnswer,
   ReplayConflict,
 } from './idempotency.ts';
-export { type Inside, type InsideRoute, insideOf } from './inside.ts';
+export { type Inside, type InsideRoute, insideOf, type RouteName } from './inside.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
 export { type Listener, listen, refuseSocket } from './listen.ts';
+export { pathMatcher } from './paths.ts';
 export { RateLimiter, type RateTerms } from './rate.ts';
 export { loggable, toAppError } from './render.ts';
 export {

@@ -3,10 +3,15 @@ import { permissionDenied, routeNotFound } from './errors.ts';
 import type { Answer, Method, Operation, OperatorPrincipal, Role, Route } from './route.ts';
 import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
 
-/** A call to an operators' route from within the process; `path` may have a query. */
+/** A line of the index as it is named: `GET /admin/merchants/:id`. */
+export type RouteName = `${Method} /${string}`;
+
+/** A call to an operators' route from within the process. */
 interface InsideCall {
-  method: Method;
-  path: string;
+  route: string;
+  /** Parts of the path, as they are. */
+  params?: Readonly<Record<string, string>>;
+  query?: URLSearchParams;
   body?: Record<string, unknown>;
   principal: OperatorPrincipal;
   requestId: string;
@@ -27,54 +32,45 @@ export interface InsideRoute {
 export interface Inside {
   /** @throws AppError as the route would answer it */
   call(call: InsideCall): Promise<Answer>;
-  find(method: Method, path: string): InsideRoute | undefined;
+  /** By its name; undefined where the index has no such line. */
+  find(route: string): InsideRoute | undefined;
 }
 
 interface Prepared extends InsideRoute {
-  method: Method;
-  pattern: RegExp;
-  run(call: InsideCall, params: Record<string, string>, querystring: string): Promise<Answer>;
+  run(call: InsideCall): Promise<Answer>;
 }
 
 export function insideOf(routes: readonly Route[]): Inside {
-  const prepared = routes.flatMap((route) => {
-    const { auth } = route;
-    return auth === 'none' || auth === 'merchant' ? [] : [prepare(route.method, route.path, auth, route)];
-  });
-  const match = (method: Method, path: string) => {
-    for (const route of prepared) {
-      const parts = route.method === method ? route.pattern.exec(path) : null;
-      if (parts) return { route, params: decoded(parts.groups ?? {}) };
-    }
-    return undefined;
-  };
+  const prepared = new Map(
+    routes.flatMap((route) =>
+      route.auth === 'none' || route.auth === 'merchant'
+        ? []
+        : [[`${route.method} ${route.path}`, prepare(route.auth, route.operation)]],
+    ),
+  );
   return {
-    find: (method, path) => match(method, path)?.route,
+    find: (route) => prepared.get(route),
     call: async (call) => {
-      const [path = '', ...query] = call.path.split('?');
-      const found = match(call.method, path);
+      const found = prepared.get(call.route);
       if (!found) throw routeNotFound();
-      return found.route.run(call, found.params, query.join('?'));
+      return found.run(call);
     },
   };
 }
 
-function prepare(method: Method, path: string, role: Role, route: Route): Prepared {
-  const operation = route.operation as Operation<OperatorPrincipal>;
-  const pattern = path.replace(/[.]/g, '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)');
+function prepare(role: Role, operation: Operation<OperatorPrincipal>): Prepared {
   // Most routes are never called from within: their schemas are compiled by the first who does.
   let checks: ReturnType<typeof checksOf> | undefined;
   return {
-    ...{ method, role, operation },
-    pattern: new RegExp(`^${pattern}$`),
-    run: async ({ principal, body = {}, requestId, idempotencyKey }, params, querystring) => {
+    ...{ role, operation },
+    run: async ({ principal, params = {}, query, body = {}, requestId, idempotencyKey }) => {
       if (!roleAllows(principal.role, role)) throw permissionDenied();
       checks ??= checksOf(operation);
       checks.params?.(params);
-      const query = checks.query(querystring);
+      const read = checks.query(String(query ?? ''));
       checks.body?.(body, principal);
       const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing };
-      return operation.handler({ ...nothing, principal, params, query, body, requestId });
+      return operation.handler({ ...nothing, principal, params, query: read, body, requestId });
     },
   };
 }
@@ -85,10 +81,6 @@ function checksOf({ params, query, body, check }: Operation<OperatorPrincipal>) 
     query: queryReader(query),
     body: body && bodyCheck(body, check),
   };
-}
-
-function decoded(groups: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]));
 }
 
 function recordNothing(): never {

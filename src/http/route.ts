@@ -153,9 +153,9 @@ export type Route = { method: Method; path: string } & (
 );
 
 /** A route to an operation whose schemas and answer are known. */
-interface RouteTo<A extends Auth, Of> {
-  method: Method;
-  path: string;
+interface RouteTo<M extends Method, Path extends string, A extends Auth, Of> {
+  method: M;
+  path: Path;
   auth: A;
   operation: Of;
 }
@@ -164,24 +164,29 @@ interface RouteTo<A extends Auth, Of> {
  * A route as one line: `route('GET', '/v1/collections/:id', 'merchant', showCollection(deps))`.
  * The operation must be made for the kind of credentials that `auth` names.
  */
-export function route<Of extends Operation<Principal>>(
-  method: Method,
-  path: string,
+export function route<M extends Method, Path extends string, Of extends Operation<Principal>>(
+  method: M,
+  path: Path,
   auth: 'merchant',
   operation: Of,
-): RouteTo<'merchant', Of>;
-export function route<Of extends Operation<OperatorPrincipal>>(
-  method: Method,
-  path: string,
+): RouteTo<M, Path, 'merchant', Of>;
+export function route<M extends Method, Path extends string, Of extends Operation<OperatorPrincipal>>(
+  method: M,
+  path: Path,
   auth: Role,
   operation: Of,
-): RouteTo<Role, Of>;
-export function route<Of extends Operation<undefined>>(
-  method: Method,
-  path: string,
+): RouteTo<M, Path, Role, Of>;
+export function route<M extends Method, Path extends string, Of extends Operation<undefined>>(
+  method: M,
+  path: Path,
   auth: 'none',
   operation: Of,
-): RouteTo<'none', Of>;
-export function route(method: Method, path: string, auth: Auth, operation: unknown): RouteTo<Auth, unknown> {
+): RouteTo<M, Path, 'none', Of>;
+export function route(
+  method: Method,
+  path: string,
+  auth: Auth,
+  operation: unknown,
+): RouteTo<Method, string, Auth, unknown> {
   return { method, path, auth, operation };
 }

@@ -1,5 +1,4 @@
 /** Looking on while charts run. Nothing in this room changes anything. */
 export { StepFeed } from './feed.ts';
 export type { StepFilter, StepNotice } from './notice.ts';
-export { QueuePages } from './queues.ts';
 export { Inspector } from './socket.ts';

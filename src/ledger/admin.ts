@@ -151,21 +151,24 @@ export function showAudit({ auditWatch }: LedgerAdminDeps) {
           stale_since: staleSince?.toISOString() ?? null,
           recent: presentAudit(recent),
           full: presentAudit(full),
-          open_breaches: open.map(({ breach, firstSeenAt, lastSeenAt }) => ({
-            ...breach,
-            first_seen_at: firstSeenAt.toISOString(),
-            last_seen_at: lastSeenAt.toISOString(),
-          })),
+          open_breaches: open.map(presentBreach),
         },
       };
     },
   });
 }
 
-type Audit = Awaited<ReturnType<AuditWatch['state']>>['recent'];
+type Audited = Awaited<ReturnType<AuditWatch['state']>>;
+
+/** Each kind of breach has figures of its own. */
+function presentBreach({ breach, firstSeenAt, lastSeenAt }: Audited['open'][number]) {
+  const told: Readonly<Record<string, unknown>> = breach;
+  const seen = { first_seen_at: firstSeenAt.toISOString(), last_seen_at: lastSeenAt.toISOString() };
+  return Object.assign({}, told, seen);
+}
 
 /** Null until the first audit of its kind has ended. */
-function presentAudit(audit: Audit) {
+function presentAudit(audit: Audited['recent']) {
   if (!audit) return null;
   return {
     at: audit.at.toISOString(),

@@ -76,11 +76,16 @@ function datedOf<Each extends { dueAt: Date }>(all: readonly Each[]): Each[] {
   return Array.isArray(all) ? all.filter(({ dueAt }) => dueAt instanceof Date) : [];
 }
 
+/** Each kind of event has fields of its own. */
+function eventOf({ event }: StepLine): Readonly<Record<string, unknown>> & { type: string } {
+  return { ...event, type: String(event.type) };
+}
+
 function presentStep(line: StepLine) {
   return {
     seq: line.seq,
     at: line.at.toISOString(),
-    event: line.event,
+    event: eventOf(line),
     from: line.from,
     to: line.to,
     actions: line.actions,

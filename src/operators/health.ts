@@ -8,7 +8,7 @@ import {
   versionOf,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { collectionsSpec } from '../collections/collections.ts';
+import { collectionsSpec, type Status } from '../collections/collections.ts';
 import { countMax, memoryOf } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import { balancesSpec } from '../ledger/ledger.ts';
@@ -40,15 +40,20 @@ const balancesMax = 20_000;
 export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode: Mode) {
   const rail = rails[mode];
   const since = { _id: { $gte: idFloor('col', clock.now() - recentMs) } };
-  const counts: Record<string, Counted> = {};
-  for (const status of ['created', 'succeeded', 'failed', 'expired']) {
+  const counted = async (status: Status): Promise<Counted> => {
     const count = await db
       .collection<Doc>(collectionsSpec.name)
       .countDocuments({ mode, status, ...since }, { limit: countMax + 1, hint: actorsByStatus });
-    counts[status] = { count: Math.min(count, countMax), is_more: count > countMax };
-  }
+    return { count: Math.min(count, countMax), is_more: count > countMax };
+  };
+  const counts = {
+    created: await counted('created'),
+    succeeded: await counted('succeeded'),
+    failed: await counted('failed'),
+    expired: await counted('expired'),
+  };
   const ofStates = (states: string[]) => inStates(actors.definition('collection'), [mode], states);
-  const ended = counts.succeeded!.count + counts.failed!.count + counts.expired!.count;
+  const ended = counts.succeeded.count + counts.failed.count + counts.expired.count;
   const codes = await newest(db, ofStates(['failed.watching', 'failed.resting']), since);
   const paid = await newest(db, ofStates(['succeeded.standing']), since);
   const times = paid
@@ -64,7 +69,7 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
       minutes: recentMs / limits.minuteMs,
       ...counts,
       /** Of those that ended; null where none did. */
-      success_rate: ended === 0 ? null : counts.succeeded!.count / ended,
+      success_rate: ended === 0 ? null : counts.succeeded.count / ended,
       time_to_success_ms: { p50: part(times, 0.5), p95: part(times, 0.95), sample: times.length },
       failure_codes: tallied(codes.map((doc) => memoryOf(doc).failureCode ?? 'unknown')),
     },

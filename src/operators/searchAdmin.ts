@@ -9,6 +9,7 @@ import { forOperators, listAnswer } from '../http/http.ts';
 import { idFloor, idPattern, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
+import type { Mode } from '../mode.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
@@ -77,9 +78,13 @@ export function search(deps: SearchAdminDeps) {
 interface Hit {
   id: string;
   object: string;
-  mode: string | null;
+  mode: Mode | null;
   matched: string;
   link: string;
+  /** Of a collection. */
+  state?: string;
+  amount?: number;
+  reference?: string;
 }
 
 const isRequestId = new RegExp(idPattern('req'));
@@ -129,7 +134,7 @@ async function ofId(db: Db, wanted: string): Promise<Hit[]> {
   const place = places.find(({ prefix }) => wanted.startsWith(prefix));
   if (!place) return [];
   const found = await db
-    .collection<{ _id: string; mode?: string }>(place.stored)
+    .collection<{ _id: string; mode?: Mode }>(place.stored)
     .find({ _id: { $gte: wanted, $lt: `${wanted}\uffff` } }, { projection: { mode: 1 } })
     .sort({ _id: -1 })
     .limit(limits.listDefault)

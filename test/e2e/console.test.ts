@@ -163,8 +163,8 @@ describe('the console', () => {
       const visitor = await signedIn((await newOperator('Neema', 'viewer')).token);
       for (const fields of [
         { to: 'POST /admin/merchants', 'f.name': 'Forged' },
-        { to: `PATCH /admin/merchants/${merchant.id}`, 'f.suspended': 'true' },
-        { to: `POST /admin/merchants/${merchant.id}/keys`, 'f.mode': 'live' },
+        { to: 'PATCH /admin/merchants/:id', 'p.id': merchant.id, 'f.suspended': 'true' },
+        { to: 'POST /admin/merchants/:id/keys', 'p.id': merchant.id, 'f.mode': 'live' },
       ] as Record<string, string>[])
         expect((await visitor.act({ ...fields, 'f.reason': 'because' })).status).to.equal(403);
       const { json } = await test.call('GET', `/admin/merchants/${merchant.id}`);
@@ -224,13 +224,13 @@ describe('the console', () => {
 
   it('does by its forms what the routes do: same check, same audit, and a reason always', async () => {
     const visitor = await signedIn();
-    const to = `PATCH /admin/merchants/${merchant.id}`;
-    const silent = await visitor.act({ to, form: 'settings', 'f.amount_min': '500' });
+    const where = { to: 'PATCH /admin/merchants/:id', 'p.id': merchant.id };
+    const silent = await visitor.act({ ...where, form: 'settings', 'f.amount_min': '500' });
     expect([silent.status, silent.text.includes('Say why')]).to.deep.equal([400, false]);
     const back = `/console/test/merchants/${merchant.id}`;
     const token = await visitor.formToken();
     const send = (fields: Record<string, string>) =>
-      visitor.post('/console/act', { form_token: token, to, back, form: 'settings', ...fields });
+      visitor.post('/console/act', { form_token: token, ...where, back, form: 'settings', ...fields });
     const wordless = await send({ 'f.amount_min': '500' });
     expect([wordless.status, wordless.text.includes('Say why; it is kept in the audit.')]).to.deep.equal([
       400,
@@ -315,11 +315,12 @@ describe('the console', () => {
     const visitor = await signedIn();
     const page = `/console/test/merchants/${merchant.id}`;
     const { text } = await visitor.get(page);
-    const to = `POST /admin/merchants/${merchant.id}/keys`;
+    const to = 'POST /admin/merchants/:id/keys';
     const form = text.slice(text.indexOf(`name="to" value="${to}"`));
     const hiddenOf = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(form)?.[1] ?? '';
     const fields = {
       to,
+      'p.id': merchant.id,
       form: hiddenOf('form'),
       once: hiddenOf('once'),
       back: page,

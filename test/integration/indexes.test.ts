@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
 import { retireIndexes } from '../../src/mongo.ts';
 import { actorsByState, isUncrowded } from '../../src/standing.ts';
-import { collectionSpecs } from '../../src/wiring.ts';
+import { collectionSpecs } from '../../src/stores.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
 describe('Indexes', () => {

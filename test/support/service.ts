@@ -3,8 +3,14 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { type Clock, MovableClock, SystemClock } from '@kusanya/durable-actors';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe as describeRoutes, type OperatorDeps, operatorRoutes } from '../../src/app.ts';
+import {
+  describe as describeRoutes,
+  healthRoutes,
+  type OperatorDeps,
+  operatorRoutes,
+} from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
+import type { Health } from '../../src/http/http.ts';
 import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';
 import type { OpenApiDocument } from '../../src/openapi.ts';
@@ -244,7 +250,10 @@ function caller(baseUrl: string, adminUrl: string, operatorToken: string): TestS
 export function operatorsDocument(): OpenApiDocument {
   // Routes are only described here, never called: whatever they need may be anything.
   const nothing: object = new Proxy(() => nothing, { get: () => nothing });
-  const document = describeRoutes(operatorRoutes(nothing as OperatorDeps));
+  const document = describeRoutes([
+    ...healthRoutes(nothing as Health),
+    ...operatorRoutes(nothing as OperatorDeps),
+  ]);
   return { ...document, tags: [...document.tags, { name: 'Operators', description: 'For operators.' }] };
 }
 

@@ -110,8 +110,6 @@ function routesOf(collections: CollectionsApi): Route[] {
     config: {
       amountMinTzs: 100,
       amountMaxTzs: 5_000_000,
-      rateLimitPerSecond: 1000,
-      rateLimitBurst: 2000,
       publicBaseUrl: undefined,
     },
     collections,

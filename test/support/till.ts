@@ -14,7 +14,8 @@ import { newId } from '../../src/ids.ts';
 import { auditAll, openBuckets, trialBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
-import { collectionSpecs, type Wired, wire } from '../../src/wiring.ts';
+import { collectionSpecs } from '../../src/stores.ts';
+import { type Wired, wire } from '../../src/wiring.ts';
 import { freshDatabase, stores } from './stores.ts';
 
 /**

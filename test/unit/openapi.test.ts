@@ -1,25 +1,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type AppDeps, describe as describeRoutes, merchantRoutes } from '../../src/app.ts';
+import { describe as describeRoutes, type MerchantDeps, merchantRoutes } from '../../src/app.ts';
 import { errorTable } from '../../src/http/http.ts';
 
 const file = new URL('../../openapi.json', import.meta.url);
 
 /** Routes are made, never called: what they need is not needed to describe them. */
-const nothing = {} as unknown as AppDeps['collections'];
+const nothing = {} as unknown as MerchantDeps['collections'];
 const unused = async () => undefined as never;
 const routes = merchantRoutes({
   config: {
     amountMinTzs: 100,
     amountMaxTzs: 5_000_000,
-    rateLimitPerSecond: 100,
-    rateLimitBurst: 200,
     publicBaseUrl: undefined,
   },
   collections: nothing,
   readBalance: unused,
   readEvent: unused,
-  money: nothing as unknown as AppDeps['money'],
+  money: nothing as unknown as MerchantDeps['money'],
 });
 const document = describeRoutes(routes);
 const additions = [

@@ -19,7 +19,7 @@ import {
   settlementsSpec,
   settlementWriteEffects,
 } from '../../src/settlement/settlement.ts';
-import { collectionSpecs } from '../../src/wiring.ts';
+import { collectionSpecs } from '../../src/stores.ts';
 import type { Stage } from './stage.ts';
 
 /**

@@ -1,0 +1,54 @@
+import { type CollectionSpec, leasesSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
+import { alertsSpec } from './alerts.ts';
+import { collectionsSpec } from './collections/collections.ts';
+import { sessionsSpec } from './console/console.ts';
+import { auditSpec } from './desk/desk.ts';
+import { eventsSpec } from './events/events.ts';
+import { idempotencySpec } from './http/http.ts';
+import {
+  auditsSpec,
+  balancesSpec,
+  breachesSpec,
+  closingsSpec,
+  entriesSpec,
+  feePlansSpec,
+  receiptsSpec,
+} from './ledger/ledger.ts';
+import { apiKeysSpec, merchantsSpec } from './merchants/merchants.ts';
+import { operatorsSpec } from './operators/operators.ts';
+import {
+  breakersSpec,
+  callbacksSpec,
+  phoneTurnsSpec,
+  railAnswersSpec,
+  railSessionsSpec,
+} from './rails/rails.ts';
+import { settlementsSpec } from './settlement/settlement.ts';
+import { attemptsSpec, deliveriesSpec, endpointsSpec, replaysSpec } from './webhooks/webhooks.ts';
+
+/** Every MongoDB collection of the service. */
+export const collectionSpecs: readonly CollectionSpec[] = [
+  collectionsSpec,
+  deliveriesSpec,
+  endpointsSpec,
+  replaysSpec,
+  settlementsSpec,
+  stepsSpec,
+  sharedPartsSpec,
+  attemptsSpec,
+  eventsSpec,
+  ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
+  idempotencySpec,
+  merchantsSpec,
+  apiKeysSpec,
+  auditSpec,
+  operatorsSpec,
+  alertsSpec,
+  leasesSpec,
+  breakersSpec,
+  callbacksSpec,
+  phoneTurnsSpec,
+  railAnswersSpec,
+  railSessionsSpec,
+  sessionsSpec,
+];
