@@ -16,14 +16,14 @@ import { nudge, otherCommitter, success } from '../support/books.ts';
 import {
   auditMs,
   entry,
+  type Histories,
   kinds,
-  openWorld,
+  openHistories,
   payment,
   startMs,
   today,
   tomorrow,
   touch,
-  type World,
 } from '../support/histories.ts';
 
 const dayMs = 86_400_000;
@@ -34,11 +34,11 @@ describe('auditor’s rounds on MongoDB', function () {
   describe('overdue buckets', () => {
     /** Of the latest world: a run that begins before midnight in Dar es Salaam may end after it. */
     const dueMs = () => dateDueAtMs(tomorrow);
-    const overdue = async (world: World, nowMs: number) =>
+    const overdue = async (world: Histories, nowMs: number) =>
       (await auditRecent(world.db, nowMs, { untilMs: nowMs, snapshotAt: null })).breaches;
 
     it('are late by more than ten minutes after midnight in Dar es Salaam, to the millisecond', async () => {
-      const world = await openWorld();
+      const world = await openHistories();
       expect(await overdue(world, dueMs() + 600_000)).to.deep.equal([]);
       const late = await overdue(world, dueMs() + 600_001);
       expect(late.map((breach) => breach.kind)).to.deep.equal(Array(3).fill('bucket.overdue'));
@@ -56,7 +56,7 @@ describe('auditor’s rounds on MongoDB', function () {
     });
 
     it('count without what was posted in the last ten minutes', async () => {
-      const world = await openWorld();
+      const world = await openHistories();
       const justNow = { postedAtMs: dueMs() + 700_000, mode: 'live' as const, merchantId: 'mer_late' };
       await world.written(success(payment(justNow), tomorrow));
       const ofLate = async (nowMs: number) =>
@@ -69,7 +69,7 @@ describe('auditor’s rounds on MongoDB', function () {
     });
 
     it('are not late while an operator holds their settlement', async () => {
-      const world = await openWorld();
+      const world = await openHistories();
       const held = { _id: 'stl_x', merchantId: 'mer_a', mode: 'live', state: 'held' };
       const actor = { ...held, snapshot: { value: 'held', context: { dueAtMs: dueMs() } } };
       await world.db.collection<Doc>('settlements').insertOne(actor);
@@ -80,7 +80,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('looks 30 seconds behind, and again from where it stopped', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const stray = payment({ postedAtMs: startMs + 40_000 });
     await world.written(post(entry(stray)));
     const first = await auditRecent(world.db, auditMs, world.start);
@@ -93,7 +93,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('sums the touched merchants from the beginning where MongoDB has forgotten the last snapshot', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     await nudge(world.db, 'live:TZS:mer_a:1', 'available', 5);
     const long = new Timestamp({ t: Math.floor(startMs / 1_000) - 3_600, i: 1 });
     for (const snapshotAt of [null, long]) {
@@ -105,7 +105,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('compares movements between two snapshots without summing the past', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const settledBefore = new Date(startMs + 1); // the world is the past
     const later = { postedAtMs: startMs + 2 };
     const since = await currentSnapshot(world.db);
@@ -126,7 +126,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('walks all collections in chunks of any size, and meets what lies between them', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const stray = payment(); // an entry of no collection, with ids before and after it
     await world.written(post(entry(stray)));
     await touch(world);
@@ -142,7 +142,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('lists at most a hundred breaches of one check, and still makes the others', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const strays = Array.from({ length: 120 }, () => payment());
     await world.written(...strays.map((stray) => post(entry(stray))));
     await nudge(world.db, 'live:TZS:mer_a:1', 'available', 5);
@@ -154,7 +154,7 @@ describe('auditor’s rounds on MongoDB', function () {
   });
 
   it('raises no false alarm while payments and settlements go on', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     let isOpen = true;
     let part = 1;
     const paying = [world.commit, otherCommitter(world)].map(async (commit, stripe) => {

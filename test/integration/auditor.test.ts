@@ -20,36 +20,36 @@ import { collectionWrite, eventWrite, nudge, plant, success } from '../support/b
 import {
   auditMs,
   entry,
+  type Histories,
   kinds,
-  openWorld,
+  openHistories,
   payment,
   startMs,
   tomorrow,
   touch,
-  type World,
   yesterday,
 } from '../support/histories.ts';
 
 const dayMs = 86_400_000;
 
-async function set(world: World, into: string, _id: string, fields: object): Promise<void> {
+async function set(world: Histories, into: string, _id: string, fields: object): Promise<void> {
   const result = await world.db
     .collection<Doc>(into)
     .updateOne({ _id }, { $set: fields }, { bypassDocumentValidation: true });
   expect(result.matchedCount).to.equal(1);
 }
-async function remove(world: World, into: string, filter: object): Promise<void> {
+async function remove(world: Histories, into: string, filter: object): Promise<void> {
   expect((await world.db.collection(into).deleteOne(filter)).deletedCount).to.equal(1);
 }
 /** An entry about a collection, planted without its counters; these are then moved by hand to fit. */
-async function plantPosted(world: World, planted: JournalEntry): Promise<void> {
+async function plantPosted(world: Histories, planted: JournalEntry): Promise<void> {
   await plant(world.db, planted);
   await world.written(post(planted).filter(({ into }) => into === 'balances'));
 }
 
 type Fault = {
   fault: string;
-  plant(world: World): Promise<void>;
+  plant(world: Histories): Promise<void>;
   finds: string[];
   /** What an audit of what is new finds, where that differs. */
   recently?: string[];
@@ -101,7 +101,7 @@ const faults: Fault[] = [
   },
   ...['pending', 'available', 'reserved'].map((counter) => ({
     fault: `a counter of ${counter} that moved without a line`,
-    async plant(world: World) {
+    async plant(world: Histories) {
       const path = counter === 'pending' ? `pending.${tomorrow}` : counter;
       await nudge(world.db, 'live:TZS:mer_a:0', path, 1);
     },
@@ -321,17 +321,17 @@ const faults: Fault[] = [
   },
 ];
 
-async function eventOf(world: World, { collectionId }: Payment): Promise<string | undefined> {
+async function eventOf(world: Histories, { collectionId }: Payment): Promise<string | undefined> {
   return (await world.db.collection<Doc>('events').findOne({ collectionId }))?._id;
 }
 
-function watchOf(world: World, clock = new MovableClock(auditMs)): AuditWatch {
-  const commit = (writes: Parameters<World['written']>[0]) => world.written(writes);
+function watchOf(world: Histories, clock = new MovableClock(auditMs)): AuditWatch {
+  const commit = (writes: Parameters<Histories['written']>[0]) => world.written(writes);
   return new AuditWatch({ db: world.db, clock, log: createLog('silent'), commit });
 }
 
 /** The auditor at work raises one alert per breach, however often it looks, and changes nothing. */
-async function alertsOnce(world: World, finds: string[]): Promise<void> {
+async function alertsOnce(world: Histories, finds: string[]): Promise<void> {
   const stored = () =>
     Promise.all(
       ['journal_entries', 'balances', 'collections', 'events', 'ledger_closings'].map((name) =>
@@ -353,7 +353,7 @@ describe('auditor on MongoDB', function () {
   this.timeout(300_000);
 
   it('finds nothing in right books of every kind, wholly or recently', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const all = await auditAll(world.db, auditMs);
     expect(all.breaches).to.deep.equal([]);
     expect(all.isTruncated).to.equal(false);
@@ -370,7 +370,7 @@ describe('auditor on MongoDB', function () {
 
   for (const { fault, plant: plantFault, finds, recently } of faults) {
     it(`finds ${fault}`, async () => {
-      const world = await openWorld();
+      const world = await openHistories();
       await plantFault(world);
       await touch(world);
       expect(kinds(await auditAll(world.db, auditMs))).to.deep.equal(finds);
@@ -392,7 +392,7 @@ describe('auditor on MongoDB', function () {
   });
 
   it('tells a breach again that came back after a whole audit found it gone', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     const clock = new MovableClock(auditMs);
     const watch = watchOf(world, clock);
     const nudged = (tzs: number) => nudge(world.db, 'live:TZS:mer_a:1', 'available', tzs);
@@ -413,7 +413,7 @@ describe('auditor on MongoDB', function () {
   });
 
   it('says which counter differs, and by how much', async () => {
-    const world = await openWorld();
+    const world = await openHistories();
     await nudge(world.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -1);
     const { breaches } = await auditAll(world.db, auditMs);
     expect(breaches).to.deep.equal([

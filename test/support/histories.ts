@@ -43,7 +43,7 @@ export const payment = (terms: Partial<Payment> = {}) =>
   paymentAt({ effectiveAtMs: startMs, postedAtMs: startMs, ...terms });
 
 /** Books with one collection of every kind of history, all of them right. */
-export interface World extends Books {
+export interface Histories extends Books {
   start: AuditCursor;
   pending: Payment;
   accepted: Payment;
@@ -55,7 +55,7 @@ export interface World extends Books {
   created: Payment;
 }
 
-export async function openWorld(): Promise<World> {
+export async function openHistories(): Promise<Histories> {
   const books = await openBooks('auditor');
   beginAt(Date.now());
   const start = { untilMs: startMs - 60_000, snapshotAt: await currentSnapshot(books.db) };
@@ -123,4 +123,4 @@ export const kinds = (report: AuditReport) =>
 export const entry = (of: Payment) => collectionSucceeded(of, { settlesOn: tomorrow, stripe: 1 });
 
 /** One more right payment of the same merchant. */
-export const touch = (world: World) => world.written(success(payment(), tomorrow));
+export const touch = (world: Histories) => world.written(success(payment(), tomorrow));
