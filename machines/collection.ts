@@ -37,19 +37,22 @@ export interface RailTerms {
   failureWatchMs: number;
 }
 
-export type FailureCode =
-  | 'insufficient_funds'
-  | 'declined'
-  | 'cancelled'
-  | 'rejected'
-  | 'invalid_pin'
-  | 'payer_not_found'
-  | 'payer_limit_reached'
-  | 'payer_blocked'
+/** Closed, and ours: rails map into it (CONTRACT 9). In the order in which the documents list them. */
+export const failureCodes = [
+  'insufficient_funds',
+  'declined',
+  'cancelled',
+  'rejected',
+  'invalid_pin',
+  'payer_not_found',
+  'payer_limit_reached',
+  'payer_blocked',
   /** Other payments waited on this phone until it was too late for this one. */
-  | 'payer_busy'
-  | 'provider_unavailable'
-  | 'provider_error';
+  'payer_busy',
+  'provider_unavailable',
+  'provider_error',
+] as const;
+export type FailureCode = (typeof failureCodes)[number];
 
 export interface CollectionInput {
   at: number;

@@ -1,6 +1,7 @@
 import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import { failureCodes } from '../../machines/collection.ts';
 import {
   ageFields,
   described,
@@ -18,7 +19,7 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { isoTime } from '../time.ts';
-import { type CollectionDoc, failureCodes, lateStates, parsePhone, reviewStates } from './collections.ts';
+import { type CollectionDoc, lateStates, parsePhone, reviewStates } from './collections.ts';
 
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */
 export interface PaymentAdminDeps {

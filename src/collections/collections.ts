@@ -23,7 +23,6 @@ import type { CollectionObject, CreateCollection } from './schema.ts';
 export { collectionMigrations, readable } from './migrations.ts';
 export { isSandbox, parsePhone } from './phone.ts';
 export { type CollectionDoc, type Status, sampleCollection } from './present.ts';
-export { failureCodes } from './schema.ts';
 
 /** What a payment passes or rests in when all goes well. */
 export const crowdedStates: readonly string[] = [
@@ -141,7 +140,7 @@ export class Collections {
       feeTzs: int64(feeTzs),
       feePlan: { id: plan.id, version: plan.version },
       currency: 'TZS',
-      channel: 'MPESA_TZ',
+      channel: rail.name,
       phone: body.phone,
       msisdn: phone.msisdn,
       reference: body.reference,

@@ -2,6 +2,7 @@ import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { CollectionContext, FailureCode } from '../../machines/collection.ts';
 import type { FeePlanRef } from '../ledger/ledger.ts';
+import { type Channel, channels } from '../rails/rails.ts';
 import { isoTime } from '../time.ts';
 import type { Metadata } from './metadata.ts';
 import type { CollectionObject } from './schema.ts';
@@ -12,7 +13,7 @@ export interface CollectionData extends Record<string, unknown> {
   feeTzs: number | Long;
   feePlan: FeePlanRef;
   currency: 'TZS';
-  channel: 'MPESA_TZ';
+  channel: Channel;
   /** As sent. */
   phone: string;
   /** `255XXXXXXXXX`. */
@@ -90,7 +91,7 @@ export function sampleCollection(
     amount: 5000,
     fee: 100,
     currency: 'TZS',
-    channel: 'MPESA_TZ',
+    channel: channels[0],
     phone: '255700000000',
     reference: 'test-event',
     description: 'A test event. No payment stands behind it.',

@@ -1,23 +1,10 @@
 import { type Static, type TObject, Type } from 'typebox';
+import { failureCodes } from '../../machines/collection.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { channels } from '../rails/rails.ts';
 import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
 import { isTestPhone, parsePhone } from './phone.ts';
-
-/** Closed, and ours: rails map into it (CONTRACT 9). */
-export const failureCodes = [
-  'insufficient_funds',
-  'declined',
-  'cancelled',
-  'rejected',
-  'invalid_pin',
-  'payer_not_found',
-  'payer_limit_reached',
-  'payer_blocked',
-  'payer_busy',
-  'provider_unavailable',
-  'provider_error',
-] as const;
 
 export const statuses = ['created', 'succeeded', 'failed', 'expired'] as const;
 
@@ -79,7 +66,7 @@ export const CollectionObject = Type.Object(
       description: 'In whole shillings. Fixed at creation and deducted from what you receive.',
     }),
     currency: Type.Literal('TZS'),
-    channel: Type.Literal('MPESA_TZ'),
+    channel: Type.Enum([...channels]),
     phone: Type.String({ description: 'The customer’s phone, as you sent it.' }),
     reference: Type.String({ description: 'Yours. Not unique.' }),
     description: Type.Optional(Type.String({ description: 'Present when you sent one.' })),
@@ -126,7 +113,7 @@ export const CollectionObject = Type.Object(
         amount: 5000,
         fee: 100,
         currency: 'TZS',
-        channel: 'MPESA_TZ',
+        channel: channels[0],
         phone: '255700000000',
         reference: 'order-1001',
         metadata: {},

@@ -8,8 +8,8 @@ import {
   StepRefused,
 } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
+import { failureCodes } from '../../machines/collection.ts';
 import { chartSvg } from '../charts/charts.ts';
-import { failureCodes } from '../collections/collections.ts';
 import {
   type CommandDeps,
   commandBody,

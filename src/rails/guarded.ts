@@ -1,6 +1,7 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
 import { type Breakers, healthOf } from './breakers.ts';
+import type { Channel } from './channels.ts';
 import type { PhoneTurns } from './phoneTurns.ts';
 import type {
   CallbackParse,
@@ -53,7 +54,7 @@ export class GuardedRail implements Rail {
     this.#clock = clock;
   }
 
-  get name(): string {
+  get name(): Channel {
     return this.#rail.name;
   }
 

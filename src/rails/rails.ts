@@ -1,4 +1,5 @@
 import type { FailureCode, RailTerms } from '../../machines/collection.ts';
+import type { Channel } from './channels.ts';
 
 export {
   type BreakerDoc,
@@ -10,6 +11,7 @@ export {
   railOperations,
 } from './breakers.ts';
 export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes, lastCallbackAt } from './callbacks.ts';
+export { type Channel, channels } from './channels.ts';
 export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';
@@ -213,7 +215,7 @@ export interface RailLine {
 }
 
 export interface Rail {
-  readonly name: string;
+  readonly name: Channel;
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
   /** The addresses this rail may call; none for a rail inside this process. */

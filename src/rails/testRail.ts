@@ -1,6 +1,7 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
 import { limits } from '../limits.ts';
+import { channels } from './channels.ts';
 import type {
   Capabilities,
   PushOutcome,
@@ -52,7 +53,8 @@ interface TestRailOptions {
 
 /** The rail of test mode: the simulator's function, in this process. It never moves money. */
 export class TestRail implements Rail {
-  readonly name = 'MPESA_TZ';
+  /** The network that it plays. */
+  readonly name = channels[0];
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
   /** Nothing in test mode reaches a rail: there is no address that it could reach. */

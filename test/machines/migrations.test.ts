@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import type { AnyStateMachine } from 'xstate';
-import { breakerMachine } from '../../machines/breaker.ts';
-import { collectionMachine } from '../../machines/collection.ts';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
 import { Chart, type World } from '../support/charts.ts';
+import { models } from '../support/every-chart.ts';
 
 interface Golden {
   states: Record<
@@ -21,11 +19,17 @@ interface Golden {
 
 /** Every state of every older version, lifted to the present chart: it restores and has the timers that it wants. */
 describe('stored documents of older versions', () => {
-  const lifted: [string, AnyStateMachine, Record<number, Migration>][] = [
-    ['collection', collectionMachine as unknown as AnyStateMachine, collectionMigrations],
-    ['breaker', breakerMachine as unknown as AnyStateMachine, breakerMigrations],
-  ];
-  for (const [name, machine, migrations] of lifted) {
+  /** Those of every machine that has an older version. */
+  const migrationsOf: Record<string, Record<number, Migration>> = {
+    collection: collectionMigrations,
+    breaker: breakerMigrations,
+  };
+  for (const { name, machine } of models) {
+    const migrations = migrationsOf[name] ?? {};
+    it(`${name}: each older version has a migration, which this file tests`, () => {
+      const older = Array.from({ length: Number(machine.version) - 1 }, (_, index) => String(index + 1));
+      expect(Object.keys(migrations)).to.deep.equal(older);
+    });
     const chart = new Chart(machine);
     for (let from = 1; from < Number(machine.version); from += 1) {
       const file = new URL(`./golden/${name}/v${from}.json`, import.meta.url);

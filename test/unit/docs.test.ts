@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { failureCodes } from '../../machines/collection.ts';
 import { errorTable } from '../../src/http/http.ts';
 import { renderSettingsTable } from '../../src/settings.ts';
 
@@ -77,6 +78,15 @@ describe('the documents', () => {
         page,
       ).to.deep.equal([]);
     }
+  });
+
+  it('list every failure code, and no other', () => {
+    const codesIn = (text: string) => [...text.matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, code]) => code);
+    const table = read('docs/API.md').split('\n| `failure_code` |')[1]!.split('\n\n')[0]!;
+    const rows = [...table.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell]) => codesIn(cell!));
+    expect(rows, 'docs/API.md').to.deep.equal([...failureCodes]);
+    const clause = /\*\*9\.1\*\* .*?closed list:([^.]*)\./s.exec(read('docs/CONTRACT.md'))![1]!;
+    expect(codesIn(clause), 'docs/CONTRACT.md').to.deep.equal([...failureCodes]);
   });
 
   it('keep the README short', () => {

@@ -43,7 +43,7 @@ import {
   type Trial,
   usualSessionTerms,
 } from './session.ts';
-import { type MpesaTimes, mpesaTerms, usualTimes } from './terms.ts';
+import { type MpesaTimes, mpesaChannel, mpesaTerms, usualTimes } from './terms.ts';
 import { checkedAddress, networkAt, Wire, type WireAnswer, type WireRequest } from './wire.ts';
 
 export { OwnSessions, railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
@@ -85,7 +85,7 @@ interface Ask {
 
 /** M-Pesa Tanzania over Vodacom's OpenAPI (docs/RAILS.md). */
 export class MpesaRail implements Rail {
-  readonly name = 'MPESA_TZ';
+  readonly name = mpesaChannel;
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
   readonly addresses: readonly string[];

@@ -3,6 +3,7 @@ import type { Clock, CollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { MpesaConfig } from '../../config.ts';
 import type { SessionStore, Sessions } from './session.ts';
+import { mpesaChannel } from './terms.ts';
 
 export const railSessionsSpec: CollectionSpec = { name: 'railSessions' };
 
@@ -132,5 +133,5 @@ function unseal(sealed: string, key: Buffer, name: string): string {
 /** The name under which the processes of an installation share sessions: another application has its own. */
 export function sessionsName(config: MpesaConfig): string {
   const whose = createHash('sha256').update(`${config.baseUrl}\n${config.apiKey}`).digest('hex');
-  return `MPESA_TZ.${whose.slice(0, 16)}`;
+  return `${mpesaChannel}.${whose.slice(0, 16)}`;
 }

@@ -1,7 +1,11 @@
 import type { RailTerms } from '../../../machines/collection.ts';
 import { limits } from '../../limits.ts';
+import type { Channel } from '../channels.ts';
 
 const { secondMs, minuteMs, hourMs } = limits;
+
+/** What merchants, the books and the callbacks' address call it. */
+export const mpesaChannel = 'MPESA_TZ' satisfies Channel;
 
 /** M-Pesa's times. */
 export const mpesaTerms: RailTerms = {
