@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
+import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
@@ -37,14 +38,7 @@ describe(`MongoDB’s disk is full (SEED=${seed})`, () => {
     world = await openWorld({}, { mongodDir: join(folder, 'data') });
     const load = startLoad(world);
     await wait(3_000);
-    await fill(join(folder, 'filler'));
-    const statuses = new Set<number>();
-    for (let asked = 0; asked < 4; asked += 1) {
-      const body = { amount: 1_000, phone: '255700000000', reference: 'full' };
-      const answer = await world.ask('POST', '/v1/collections', { key: `full-${asked}`, body });
-      if (answer) statuses.add(answer.status);
-      if (answer?.status === 202) world.outside.accepted.set(`full-${asked}`, new Set([answer.json.id]));
-    }
+    const statuses = await untilRefused(world, join(folder, 'filler'));
     expect([...statuses].filter((status) => status !== 202)).to.deep.equal([503]);
     await rm(join(folder, 'filler'));
     await world.create(); // MongoDB gave up; its keeper starts it again, less and less eagerly
@@ -54,9 +48,32 @@ describe(`MongoDB’s disk is full (SEED=${seed})`, () => {
   });
 });
 
-/** Writes until there is no room left. */
+/**
+ * Leaves no room until a create is refused, and tells how creates were answered: what MongoDB has set aside lasts for a
+ * moment, and it frees some as it goes. No longer than that, and side by side: the longer its keeper finds no room, the
+ * later it tries again, and merchants wait meanwhile.
+ */
+async function untilRefused(world: World, filler: string): Promise<Set<number>> {
+  const statuses = new Set<number>();
+  let asked = 0;
+  const ask = async () => {
+    const key = `full-${++asked}`;
+    const body = { amount: 1_000, phone: '255700000000', reference: 'full' };
+    const answer = await world.ask('POST', '/v1/collections', { key, body });
+    if (answer) statuses.add(answer.status);
+    if (answer?.status === 202) world.outside.accepted.set(key, new Set([answer.json.id]));
+  };
+  await until(async () => {
+    await fill(filler);
+    await Promise.all(Array.from({ length: 4 }, ask));
+    return statuses.has(503);
+  }, 90_000);
+  return statuses;
+}
+
+/** Writes until there is no room left, behind what was written before. */
 async function fill(path: string): Promise<void> {
-  const file = await open(path, 'w');
+  const file = await open(path, 'a');
   try {
     for (const size of [1_048_576, 4_096]) {
       for (;;) {

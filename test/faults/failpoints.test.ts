@@ -15,7 +15,17 @@ const rounds = Number(process.env.ROUNDS ?? (isLong ? 5 : 1));
 const ofTestMode = failpoints.filter((name) => name !== 'afterCallback');
 
 /** What was written and not committed stays locked until MongoDB gives it up, and so do the keys that merchants repeat. */
-const ended = ({ child }: ServiceProcess) => until(async () => child.signalCode !== null, 120_000);
+const ended = ({ child }: ServiceProcess) =>
+  until(async () => child.signalCode !== null || child.exitCode !== null, 120_000);
+
+/** What may keep a process from its point, for whoever reads a failed test: it said why, or nothing was asked of it. */
+async function toldBy({ process: { child, output }, db }: World): Promise<string> {
+  const waiting = { state: 'created.pushing.sending', 'calls.startedAt': { $exists: false } };
+  const pushes = await db.collection('collections').countDocuments(waiting);
+  const steps = await db.collection('steps').countDocuments({ at: { $gt: new Date(Date.now() - 10_000) } });
+  const how = child.exitCode === null ? 'runs' : `ended by itself (${child.exitCode})`;
+  return `it ${how}; ${pushes} pushes wait, ${steps} steps in 10 s; it said:\n${output()}`;
+}
 
 describe(`killed at a named point (SEED=${seed})`, () => {
   let world: World;
@@ -36,8 +46,10 @@ describe(`killed at a named point (SEED=${seed})`, () => {
         const passing = 1 + Math.floor(world.random() * 20);
         // In the middle of its start, if need be: then it never becomes ready.
         await world.restart(0, { FAILPOINT: `${name}:${passing}` }).catch(() => undefined);
-        expect(await ended(world.process), `${name}:${passing} is never passed`).to.equal(true);
-        expect(world.process.child.signalCode).to.equal('SIGKILL');
+        await ended(world.process);
+        const isKilled = world.process.child.signalCode === 'SIGKILL';
+        const why = isKilled ? '' : `${name}:${passing} is never passed: ${await toldBy(world)}`;
+        expect(isKilled, why).to.equal(true);
       }
     }
     await world.restart();
@@ -69,7 +81,8 @@ describe('killed after a callback was stored and before anybody heard of it', ()
       body: JSON.stringify({ amount: 1_000, phone: '255740000013', reference: 'called-back' }),
     });
     const { id } = (await created.json()) as { id: string };
-    expect(await ended(doomed), 'no callback came').to.equal(true);
+    await ended(doomed);
+    expect(doomed.child.signalCode, `no callback came: ${doomed.output()}`).to.equal('SIGKILL');
     live.clock.advance(200_000);
     await live.restart();
     const stored = live.service.service.wired.db.collection('railCallbacks');

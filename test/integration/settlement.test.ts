@@ -6,6 +6,7 @@ import type { Merchant } from '../../src/merchants/merchants.ts';
 import { dateDueAtMs, settlementDate } from '../../src/settlement/settlement.ts';
 import type { Wired } from '../../src/wiring.ts';
 import { payment } from '../support/books.ts';
+import { until } from '../support/service.ts';
 import {
   booksOf,
   bucketsLeft,
@@ -153,6 +154,30 @@ describe('settlement on MongoDB', function () {
       for (const { _id } of merchants.slice(1)) {
         expect(await readBalance(till.db, _id, 'test')).to.include({ pending: 0 });
       }
+    });
+
+    it('a bucket that takes long holds up nobody: all the others are settled meanwhile', async () => {
+      const process = await till.process();
+      const merchants = await payments(till, [process]);
+      clock.advance(3 * dayMs);
+      const { send } = process.actors;
+      let letGo = () => {};
+      const gate = new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
+      process.actors.send = async (ref, ...rest) => {
+        if (ref.id.includes(ids[0]!)) await gate;
+        return send.call(process.actors, ref, ...rest);
+      };
+      const run = process.settlements.settleDue(sweeping);
+      const pendingOf = async (id: string) => (await readBalance(till.db, id, 'test')).pending;
+      for (const { _id } of merchants.slice(1)) {
+        expect(await until(async () => (await pendingOf(_id)) === 0), _id).to.equal(true);
+      }
+      expect(await pendingOf(ids[0]!), 'it still waits').to.be.above(0);
+      letGo();
+      await run;
+      expect(await pendingOf(ids[0]!)).to.equal(0);
     });
   });
 
