@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import ts from 'typescript-api';
@@ -333,6 +333,19 @@ describe('the house', () => {
     const patient = ['src/mongo.ts', 'src/service.ts'];
     const reason = 'only indexes and the audit may take as long as they like';
     none([...made, ...mentions(ofProduct, 'connectPatiently', patient, reason)]);
+  });
+
+  it('names files beside its own by paths that are there', () => {
+    const named =
+      /\b(?:join\(\s*import\.meta\.dirname,\s*'([^']+)'|new URL\('([^']+)', import\.meta\.url)\s*\)/g;
+    none(
+      sources.flatMap(({ path, text }) =>
+        [...text.matchAll(named)]
+          .map(([, beside, url]) => beside ?? url!)
+          .filter((to) => !existsSync(join(root, dirname(path), to)))
+          .map((to) => `${path}: ${to} is not there; a file that moved takes its paths along`),
+      ),
+    );
   });
 
   it('never writes to the console', () => {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { access, constants, readFile, writeFile } from 'node:fs/promises';
 import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -31,7 +31,7 @@ const parts: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   settling: (of) => settling(of, print),
 };
 
-const page = join(import.meta.dirname, '../docs/BENCHMARKS.md');
+const page = join(import.meta.dirname, '../../docs/BENCHMARKS.md');
 /** What stands below this line in the page is written by people. */
 const historyMark = '## What each change gave';
 
@@ -74,6 +74,8 @@ function wanted(): string[] {
 
 const [loadBefore] = loadavg();
 const names = wanted();
+// Better now than after the whole run.
+if (process.argv.includes('--write')) await access(page, constants.W_OK);
 const stage = await Stage.open();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {

@@ -28,7 +28,7 @@ export async function waiting(stage: Stage, print: Print): Promise<void> {
   const simulator = await startSimulator({ keys, dataDir, speed, activationMs: 0 });
   const [port, adminPort] = [await freePort(), await freePort()];
   const child = spawn(process.execPath, ['--import=tsx', 'src/main.ts'], {
-    cwd: join(import.meta.dirname, '..'),
+    cwd: join(import.meta.dirname, '../..'),
     env: { ...process.env, ...settings(stage, simulator), PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
