@@ -8,6 +8,24 @@ import type { AnyStateMachine } from 'xstate';
  * well, are left out of it; those who stand in one are looked for among all of their outermost state.
  */
 
+declare module '@kusanya/durable-actors' {
+  interface Labels {
+    merchantId: string;
+    mode: Mode;
+  }
+  interface CauseKinds {
+    merchant: true;
+    rail: true;
+  }
+  interface MachineDefinition {
+    /**
+     * Where actors are very many: the states that each passes or rests in when all goes well. They are in no index of
+     * states but in that of the outermost ones, which `fields` keeps as `status`. Absent: all are indexed.
+     */
+    crowded?: readonly string[];
+  }
+}
+
 /** The index of lists by state. Without a mode or state each is asked for all that there are. */
 export const actorsByState = { mode: 1, state: 1, _id: -1 } as const;
 

@@ -1,9 +1,24 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Doc, Write } from './mongo.ts';
 
+/** Who may cause a step. A service adds its own by declaration merging, as it does to `Labels`. */
+export interface CauseKinds {
+  timer: true;
+  call: true;
+  /** A person who steps in: sets a quarantined actor free, say. */
+  operator: true;
+}
+
+/**
+ * What a service lists its actors by: given at birth, kept beside the snapshot, never changed. Fields are added by
+ * declaration merging: `declare module '@kusanya/durable-actors' { interface Labels { customerId: string } }`.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: it is filled by whoever uses the package
+export interface Labels {}
+
 /** Who or what caused a step. */
 export interface Cause {
-  kind: 'merchant' | 'timer' | 'rail' | 'operator' | 'call';
+  kind: keyof CauseKinds;
   id: string;
 }
 
@@ -40,7 +55,7 @@ export interface Call {
 }
 
 /** An actor at rest: one document, the snapshot of its chart and all that is still to happen. */
-export interface ActorDoc extends Doc {
+export interface ActorDoc extends Doc, Labels {
   machineVersion: number;
   seq: number;
   /** The chart's state as dotted text, `created.awaitingApproval`. */
@@ -53,8 +68,6 @@ export interface ActorDoc extends Doc {
   /** The id of the latest step, so that a commit whose acknowledgement was lost is recognised. */
   lastStep: string;
   updatedAt: Date;
-  merchantId: string;
-  mode: 'live' | 'test';
   data: Record<string, unknown>;
   quarantined?: { at: Date; why: string };
 }
@@ -83,13 +96,11 @@ export interface StepView {
   cause: Cause;
 }
 
-/** A new actor: its machine's input (with `at`, the time in milliseconds) and what its room lists it by. */
-export interface NewActor {
+/** A new actor: its machine's input (with `at`, the time in milliseconds), its data and its labels. */
+export interface NewActor extends Labels {
   machine: string;
   id: string;
   input: { at: number } & Record<string, unknown>;
-  merchantId: string;
-  mode: 'live' | 'test';
   data: Record<string, unknown>;
 }
 
@@ -236,11 +247,6 @@ export interface MachineDefinition {
   calls: Record<string, CallEffect>;
   /** Indexed fields that follow from the snapshot, kept beside it. */
   fields?(snapshot: AnyMachineSnapshot): Record<string, unknown>;
-  /**
-   * Where actors are very many: the states that each passes or rests in when all goes well. They are in no index of
-   * states but in that of the outermost ones, which `fields` keeps as `status`. Absent: all are indexed.
-   */
-  crowded?: readonly string[];
   /** Objects of the context that very many actors have alike and no step changes: stored once, not with each. */
   shared?: readonly string[];
   /** `migrations[n]` lifts a document from version n to n + 1: state, context and timers together. */

@@ -63,10 +63,12 @@ export async function planBirth(
   actor: NewActor,
   attendant: Attendant,
 ): Promise<{ definition: MachineDefinition; planned: Planned }> {
-  const definition = planner.define(actor.machine);
-  const chart = first(definition, actor.input, 1);
+  const { machine, id, input, data, ...labels } = actor;
+  const definition = planner.define(machine);
+  const chart = first(definition, input, 1);
   const unborn: ActorDoc = {
-    _id: actor.id,
+    ...labels,
+    _id: id,
     machineVersion: versionOf(definition),
     seq: 0,
     state: '',
@@ -75,12 +77,10 @@ export async function planBirth(
     calls: [],
     dueAt: null,
     lastStep: attendant.stepId,
-    updatedAt: new Date(actor.input.at),
-    merchantId: actor.merchantId,
-    mode: actor.mode,
-    data: actor.data,
+    updatedAt: new Date(input.at),
+    data,
   };
-  const event = { type: 'created', at: actor.input.at };
+  const event = { type: 'created', at: input.at };
   return { definition, planned: await planStep(planner, definition, unborn, null, chart, event, attendant) };
 }
 
