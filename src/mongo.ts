@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type CollectionSpec, connectMongo, stopwatch } from '@kusanya/durable-actors';
+import { type CollectionSpec, connectMongo, inTime, stopwatch } from '@kusanya/durable-actors';
 import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { limits } from './limits.ts';
 
@@ -18,7 +17,7 @@ export function connectPatiently(uri: string): Promise<MongoClient> {
 
 /** Closes a client. The driver takes leave of the server first, which may not hear it: nobody waits long for that. */
 export async function closeMongo(client: MongoClient): Promise<void> {
-  await Promise.race([client.close(), sleep(2 * limits.secondMs, undefined, { ref: false })]);
+  await inTime(client.close(), 2 * limits.secondMs);
 }
 
 /** How long the oldest command of a client has been without an answer, whoever asked and whatever for. */

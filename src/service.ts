@@ -1,13 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  ActorWorkers,
+  type Chore,
   type Clock,
-  clockOffset,
   connectMongo,
+  keepClock,
   prepareDatabase,
   Queues,
-  Sweeper,
+  type Sweeper,
   SystemClock,
 } from '@kusanya/durable-actors';
 import { AlertTeller } from './alerts.ts';
@@ -23,7 +23,7 @@ import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.
 import { readNeeds } from './operators/operators.ts';
 import { collectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
-import { horizonMs, type Wired, wire } from './wiring.ts';
+import { type Wired, wire } from './wiring.ts';
 
 /** A running service: what it listens on and how it stops. */
 export interface Service {
@@ -61,7 +61,10 @@ export async function startService({
     stops.push(() => closeMongo(patient));
     const db = client.db(databaseOf(config));
     const patientDb = patient.db(db.databaseName);
-    if (clock instanceof SystemClock) await keepClock(db, clock, log, stops);
+    if (clock instanceof SystemClock) {
+      const dropClock = await keepClock(db, clock, log);
+      stops.push(async () => dropClock());
+    }
     await prepareDatabase(patientDb, collectionSpecs);
     const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
     stops.push(() => queues.close());
@@ -73,7 +76,7 @@ export async function startService({
     stops.push(() => wired.committer.drain());
     stops.push(async () => wired.closeRails());
     await wired.prepareRails();
-    await keepLeases(wired, stops);
+    stops.push(await wired.lease.keep(log, wired.leaseSlot));
     const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
     const state = { isStopping: false, lines };
     const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
@@ -96,38 +99,6 @@ function databaseOf(config: Config & { mongodbUri: string }): string {
   );
 }
 
-/** Due is judged by MongoDB's clock, measured now and once a minute. */
-async function keepClock(
-  db: Wired['db'],
-  clock: SystemClock,
-  log: Log,
-  stops: (() => Promise<unknown>)[],
-): Promise<void> {
-  clock.measured = () => clockOffset(db);
-  await clock.measure();
-  const timer = setInterval(() => {
-    clock.measure().catch((error) => log.debug({ error: String(error) }, 'clock offset not measured'));
-  }, limits.minuteMs);
-  stops.push(async () => clearInterval(timer));
-}
-
-/** Says that this process lives, and keeps its counter stripe. Given up last, when nothing is in hand any more. */
-async function keepLeases(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<void> {
-  const { lease, log, config } = wired;
-  const renew = () => Promise.all([lease.live(), wired.leaseSlot()]);
-  await renew();
-  const timer = setInterval(
-    () => {
-      renew().catch((error) => log.debug({ error: String(error) }, 'leases not renewed'));
-    },
-    Math.min(5 * limits.secondMs, Math.floor(config.workerLostAfterMs / 3)),
-  );
-  stops.push(async () => {
-    clearInterval(timer);
-    await lease.end();
-  });
-}
-
 /** Processes of an earlier version name the old indexes in their queries, which fail without them. */
 async function retire({ db, lease, log }: Wired): Promise<void> {
   if (await lease.hasElders()) return;
@@ -136,44 +107,36 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
 }
 
 async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
-  const { actors, queues, handover, clock, log, config, db, lease, settlements, doorbell, webhookNeeds } =
-    wired;
-  const { auditWatch, watch, lanes, callbacks } = wired;
-  const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log, watch });
+  const { runtime, queues, clock, log, config, db, settlements, doorbell, webhookNeeds } = wired;
+  const { auditWatch, callbacks } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
-  const sweeper = new Sweeper({
-    ...{ db, actors, queues, handover, lanes, workers, lease, clock, log, horizonMs },
-    intervalMs: config.sweepIntervalMs,
-    redisPrefix: config.redisPrefix,
-    chores: [
-      {
-        name: 'settlement',
-        everyMs: limits.minuteMs,
-        run: async () => void (await settlements.settleDue(sweep)),
-      },
-      { name: 'audit', everyMs: limits.minuteMs, run: async () => void (await auditWatch.recent()) },
-      { name: 'full audit', everyMs: limits.minuteMs, run: () => auditWatch.nightly() },
-      { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
-      {
-        name: 'held deliveries',
-        everyMs: 3 * config.sweepIntervalMs,
-        run: strandedRelease(webhookNeeds),
-      },
-      { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
-      { name: 'callbacks', everyMs: limits.minuteMs, run: () => callbacks.ringUnheard() },
-      { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
-    ],
-  });
-  workers.start();
+  const chores: Chore[] = [
+    {
+      name: 'settlement',
+      everyMs: limits.minuteMs,
+      run: async () => void (await settlements.settleDue(sweep)),
+    },
+    { name: 'audit', everyMs: limits.minuteMs, run: async () => void (await auditWatch.recent()) },
+    { name: 'full audit', everyMs: limits.minuteMs, run: () => auditWatch.nightly() },
+    { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
+    {
+      name: 'held deliveries',
+      everyMs: 3 * config.sweepIntervalMs,
+      run: strandedRelease(webhookNeeds),
+    },
+    { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
+    { name: 'callbacks', everyMs: limits.minuteMs, run: () => callbacks.ringUnheard() },
+    { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
+  ];
+  runtime.startWorkers();
   doorbell.start();
   tendRail(wired, stops);
   await settlements.start(queues);
-  sweeper.start();
+  const sweeper = runtime.startSweep(config.sweepIntervalMs, chores);
   stops.push(async () => {
-    await sweeper.stop();
-    await workers.stop(10 * limits.secondMs);
-    await Promise.all([handover.flush(), doorbell.flush()]);
+    await runtime.stop(10 * limits.secondMs);
+    await doorbell.flush();
   });
   return sweeper;
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import {
-  Actors,
+  type Actors,
   BatchReader,
   type Clock,
   type CommittedBatch,
-  Committer,
-  Handover,
-  Lanes,
   Lease,
   type MachineDefinition,
   type Queues,
+  Runtime,
   shown,
   stateText,
 } from '@kusanya/durable-actors';
@@ -103,11 +101,11 @@ export interface Wired {
   watch: WorkObserver;
   queues: Queues;
   rails: Rails;
-  committer: Committer;
+  runtime: Runtime;
+  committer: Runtime['committer'];
   actors: Actors;
-  handover: Handover;
-  /** What this process has in hand; opened by its workers, if it has such. */
-  lanes: Lanes;
+  handover: Runtime['handover'];
+  lanes: Runtime['lanes'];
   /** Tells whoever watches of every committed step. */
   feed: StepFeed;
   doorbell: Doorbell;
@@ -144,11 +142,10 @@ interface WiringOptions {
 export function wire({ db, patientDb, clock, log, config, queues }: WiringOptions): Wired {
   const watch = observeWork(new Metrics(), clock, log);
   const events = new Events(db);
-  const observe = (batch: CommittedBatch) => {
+  const committed = (batch: CommittedBatch) => {
     events.remember(batch.members.flatMap(({ writes }) => writes));
     watch.committed(batch);
   };
-  const committer = new Committer({ client: db.client, db, log, observe });
   const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
   const slot = slotOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
@@ -178,8 +175,14 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
-  const tools = { db, clock, log, queues };
-  const { lanes, actors, handover } = corridorOf(tools, committer, definitions, lease, watch);
+  const ofRuntime = { db, clock, log, queues, definitions, lease, horizonMs };
+  const runtime = new Runtime({
+    ...ofRuntime,
+    watch: { ...watch, committed },
+    onQuarantine: quarantineAlert,
+    awaited: ['merchant', 'operator'],
+  });
+  const { actors, committer, handover, lanes } = runtime;
   actors.onStep(({ machine, doc }) => machine === 'endpoint' && endpoints.forget(doc._id));
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
@@ -194,7 +197,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
 
   return {
-    ...{ db, clock, log, config, queues, rails, committer },
+    ...{ db, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, doorbell, lease, merchants },
     ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
@@ -213,22 +216,6 @@ function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
     dnsServers: webhooks.dnsServers,
     ...(webhooks.dnsCanary ? { dnsCanary: webhooks.dnsCanary } : {}),
   });
-}
-
-/** The corridor, with what takes its calls and timers after a commit. */
-function corridorOf(
-  { db, clock, log, queues }: Omit<WiringOptions, 'config' | 'patientDb'>,
-  committer: Committer,
-  definitions: MachineDefinition[],
-  { owner }: Lease,
-  watch: WorkObserver,
-): Pick<Wired, 'actors' | 'lanes' | 'handover'> {
-  const lanes = new Lanes();
-  const ofActors = { db, clock, log, committer, definitions, lanes, owner };
-  const actors = new Actors({ ...ofActors, onQuarantine: quarantineAlert });
-  actors.onStep(watch.stepped);
-  const handover = new Handover({ actors, queues, lanes, clock, log, owner, horizonMs });
-  return { lanes, actors, handover };
 }
 
 type RailNeeds = Omit<WiringOptions, 'queues' | 'patientDb'> & { lease: Lease; watch: MpesaWatch };

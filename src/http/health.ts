@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Clock } from '@kusanya/durable-actors';
+import { type Clock, inTime } from '@kusanya/durable-actors';
 import { type TSchema, Type } from 'typebox';
 import { limits } from '../limits.ts';
 import { forAnyone } from './route.ts';
@@ -66,7 +66,7 @@ export function readyz(health: Health) {
   return forAnyone({
     doc: about('readyz', 'Requests can be served', { 200: 'They can.', 503: 'They cannot.' }, Readiness),
     handler: async () => {
-      const isMongoUp = await inTime(health.mongo());
+      const isMongoUp = await inTime(isAnswered(health.mongo()), answerMs, () => false);
       const isRedisUp = health.redis();
       const commitMs = Math.round(health.oldestCommitMs());
       const commandMs = Math.round(health.oldestCommandMs());
@@ -110,7 +110,9 @@ export function version() {
   });
 }
 
-async function inTime(answer: Promise<unknown>): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), answerMs).unref());
-  return Promise.race([answer.then(() => true).catch(() => false), late]);
+function isAnswered(question: Promise<unknown>): Promise<boolean> {
+  return question.then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,4 +1,4 @@
-import { stopwatch } from '@kusanya/durable-actors';
+import { inTime, stopwatch } from '@kusanya/durable-actors';
 import type { Redis } from 'ioredis';
 import { limits } from '../limits.ts';
 
@@ -117,7 +117,7 @@ export class RateLimiter {
         terms.burst,
         wanted,
       );
-      const [count, backlogUs] = await within(asking, this.#timeoutMs);
+      const [count, backlogUs] = await inTime(asking, this.#timeoutMs, noAnswer);
       this.#redisDownUntilMs = undefined;
       return { count, backlogUs };
     } catch {
@@ -168,11 +168,6 @@ function verdict(allowed: boolean, backlogUs: number, terms: RateTerms): RateVer
   };
 }
 
-function within<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    // A busy event loop runs late timers before it reads sockets: once more round the loop, so that an answer
-    // that is already here counts.
-    const timer = setTimeout(() => setImmediate(() => reject(new Error('timed out'))), timeoutMs);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+function noAnswer(): never {
+  throw new Error('timed out');
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
-import { type Clock, stopwatch } from '@kusanya/durable-actors';
+import { type Clock, inTime, stopwatch } from '@kusanya/durable-actors';
 import Koa, { type Context, type Middleware } from 'koa';
 import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
@@ -258,17 +258,16 @@ export function withinTime(limitMs: number): <T>(work: Promise<T>) => Promise<T>
   let leftMs = limitMs;
   return async (work) => {
     const elapsedMs = stopwatch();
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(serviceUnavailable(new Error('no answer in time'))), leftMs);
-    });
     try {
-      return await Promise.race([work, timeout]);
+      return await inTime(work, leftMs, noAnswer);
     } finally {
-      clearTimeout(timer);
       leftMs -= elapsedMs();
     }
   };
+}
+
+function noAnswer(): never {
+  throw serviceUnavailable(new Error('no answer in time'));
 }
 
 function asText({ status, body }: Answer): { status: number; body: string } {

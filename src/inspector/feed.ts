@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Actors, Committed } from '@kusanya/durable-actors';
+import { type Actors, type Committed, inTime } from '@kusanya/durable-actors';
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 import { aboutOf, isWanted, noticeOf, type StepFilter, type StepNotice } from './notice.ts';
@@ -87,7 +87,7 @@ export class StepFeed {
     this.#beat ??= setInterval(() => this.#announceWatches(), this.#beatMs);
     if (this.#ear) {
       const listening = this.#ear.subscribe(this.#channels.steps).then(() => this.#announceWatches());
-      await within(patienceMs, this.#quietly(listening));
+      await inTime(this.#quietly(listening), patienceMs);
     }
     return () => this.#unwatch(watch);
   }
@@ -185,14 +185,4 @@ export class StepFeed {
   async #quietly(work: Promise<unknown>): Promise<void> {
     await work.catch((error) => this.#options.log.debug({ error: String(error) }, 'inspector'));
   }
-}
-
-/** Waits for the work, but no longer than this. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, over]);
-  clearTimeout(timer);
 }

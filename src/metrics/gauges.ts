@@ -4,6 +4,7 @@ import {
   type Clock,
   type Committer,
   type Handover,
+  inTime,
   type Lanes,
   type Queues,
   queueNames,
@@ -71,7 +72,9 @@ export class Gauges {
   async #set(): Promise<void> {
     const { clock, metrics } = this.#options;
     const read = await Promise.all(
-      Object.entries(this.#parts).map(async ([part, look]) => [part, await inTime(look())] as const),
+      Object.entries(this.#parts).map(
+        async ([part, look]) => [part, await inTime(look(), patienceMs).catch(() => undefined)] as const,
+      ),
     );
     for (const each of this.#all()) each.reset();
     this.#corridor();
@@ -213,18 +216,5 @@ export class Gauges {
         return { mode, state, count };
       }),
     );
-  }
-}
-
-/** Undefined for what fails or takes too long. */
-async function inTime<T>(reading: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), patienceMs);
-  });
-  try {
-    return await Promise.race([reading.catch(() => undefined), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

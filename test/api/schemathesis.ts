@@ -5,7 +5,8 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { startTestService, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Schemathesis makes requests from the OpenAPI document alone, good and bad ones, follows its links, and holds every

@@ -7,8 +7,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** The console, in a real browser (CONTRACT 20.4). The tiles of the overview are in overview.test.ts. */
 describe('the console in a browser', function () {

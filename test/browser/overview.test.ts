@@ -13,8 +13,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /**
  * CONTRACT 20.5: each kind of trouble really comes about, has its tile, and one click on that shows it. What

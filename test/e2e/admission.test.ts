@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { collectionsSpec } from '../../src/collections/collections.ts';
 import { phoneTurnsSpec } from '../../src/rails/rails.ts';
 import { clockAtNoon } from '../support/noon.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** A 202 is a promise to prompt the customer: it is not given where pushes wait too long. */
 describe('admission', () => {

@@ -2,8 +2,9 @@ import { connectMongo, MovableClock, prepareDatabase } from '@kusanya/durable-ac
 import { expect } from 'chai';
 import { type AlertDoc, AlertTeller, alertsSpec, raiseAlert } from '../../src/alerts.ts';
 import { createLog } from '../../src/log.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Alerts go to the log, the overview and, when set, to ALERT_WEBHOOK_URL. */
 describe('alerts', () => {

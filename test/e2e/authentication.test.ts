@@ -2,7 +2,8 @@ import { MovableClock, stopwatch } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { makeSecretKey } from '../../src/merchants/keys.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 2. */
 describe('authentication', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { clockAtNoon } from '../support/noon.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 14.1. How it settles: settlement.test.ts. */
 describe('GET /v1/balance', () => {

@@ -2,7 +2,8 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13.5: "An endpoint that fails continuously for three days is disabled, and is re-enabled …". */
 describe('an endpoint that fails', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 12. */
 describe('events', () => {

@@ -9,9 +9,9 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
 import { freshDatabase } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** More: FUZZ_RUNS=1000. Another walk: FUZZ_SEED=… */
 const runs = Number(process.env.FUZZ_RUNS ?? 25);

@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { freePort } from '../support/processes.ts';
-import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
+import { until } from '../support/until.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 /** docs/OPERATING.md "Live mode", as it is printed: a rehearsal on one machine, webhooks and sandbox included. */

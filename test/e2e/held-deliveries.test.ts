@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13.10: what was held is released beside what is fresh, not before it. More: HELD=10000. */
 const heldCount = Number(process.env.HELD ?? 250);

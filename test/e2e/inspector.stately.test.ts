@@ -4,7 +4,8 @@ import { WebSocket } from 'ws';
 import { type AnyStateMachine, createActor, createMachine } from 'xstate';
 import type { Message } from '../../src/inspector/wire.ts';
 import { type Bridge, startBridge } from '../../tools/inspect/bridge.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Stately's own client code, driven with our stream: what it takes, its page takes. */
 describe('Stately’s inspector', () => {

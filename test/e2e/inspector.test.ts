@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import type { Message } from '../../src/inspector/wire.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** A viewer of the stream, and all that it was sent. */
 interface Viewer {

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { clockAtNoon } from '../support/noon.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const { dayMs, eatOffsetMs, minuteMs } = limits;
 const gross = 5_000;

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { Long } from 'mongodb';
 import { limits } from '../../src/limits.ts';
 import { clockAtNoon } from '../support/noon.ts';
-import { startTestService, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const { dayMs, hourMs, minuteMs } = limits;
 

@@ -7,9 +7,10 @@ import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
 import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
-import { type Receiver, startReceiver, until } from '../support/service.ts';
+import { type Receiver, startReceiver } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /**
  * All that a real process writes, at the chattiest level, through a life with many mishaps: one line for each step

@@ -7,8 +7,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** GET /metrics: who may read it, and that its figures are those of what happened. */
 describe('metrics', () => {

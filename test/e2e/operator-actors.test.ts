@@ -2,7 +2,8 @@ import { type ActorDoc, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Answer, startTestService, until } from '../support/service.ts';
+import { type Answer, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Where a payment stands, how it got there, and what an operator may do about it. */
 describe('operators and actors', () => {

@@ -1,7 +1,8 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
-import { startTestService, until } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** The machines, who stands where on them, and how it looked at any step. */
 describe('operators and machines', () => {

@@ -5,7 +5,8 @@ import { newId } from '../../src/ids.ts';
 import { redisFaults } from '../../src/operators/needs.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
-import { startTestService, until } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 20.5: what needs a person comes first, each tile with the list behind it. */
 describe('operators’ overview', () => {

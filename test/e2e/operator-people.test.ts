@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { merchantRoutes, operatorRoutes } from '../../src/app.ts';
 import { checksum } from '../../src/merchants/merchants.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
-import { startTestService, until } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 20.2: operators are named tokens with a role, hashed at rest, gone when revoked. */
 describe('named operators', () => {

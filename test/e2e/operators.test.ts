@@ -6,8 +6,8 @@ import {
   type Receiver,
   startReceiver,
   startTestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 20.3. Endpoints: webhook-endpoints.test.ts; settlement: settlement.test.ts. */
 describe('operators', () => {

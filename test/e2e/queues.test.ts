@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { startTestService, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 interface Job {
   id: string;

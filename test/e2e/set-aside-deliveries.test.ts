@@ -7,8 +7,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** A delivery that is set aside waits for an operator; the others of its endpoint do not wait with it. */
 describe('deliveries that are set aside', () => {

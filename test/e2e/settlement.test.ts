@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { clockAtNoon, untilNoonMs } from '../support/noon.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 14.2: pending funds become available at T+1 by default, at 00:00 EAT (21:00 UTC). */
 describe('settlement', () => {

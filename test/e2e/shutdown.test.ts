@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { expect } from 'chai';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
-import { until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** OPERATING "Start and stop": what a SIGTERM does, seen from outside, with real processes. */
 describe('a process that is told to stop', () => {

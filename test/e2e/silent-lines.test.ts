@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { openProxy, type TcpProxy, wordsOf } from '../support/proxy.ts';
-import { startTestService, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /**
  * One line to MongoDB goes silent under a request while all others, heartbeats too, go on: every request is answered

@@ -6,8 +6,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /**
  * A merchant has sixteen endpoints, and not one of them answers before the neighbours have heard of their payments:

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 interface Payment {
   merchant: TestMerchant;

@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import { operatorRoutes } from '../../src/app.ts';
-import {
-  type Receiver,
-  startReceiver,
-  startTestService,
-  type TestService,
-  until,
-} from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** OPERATING "Who may do what": a viewer reads everything, and no customer's number. */
 describe('a viewer', () => {

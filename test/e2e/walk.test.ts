@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import Stripe from 'stripe';
-import {
-  type Receiver,
-  startReceiver,
-  startTestService,
-  type TestService,
-  until,
-} from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 describe('the walk of a payment', () => {
   let test: TestService;

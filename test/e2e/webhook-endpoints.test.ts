@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { type DnsReply, type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13.1: endpoints are publicly reachable, private addresses are refused, live ones use https. */
 describe('webhook endpoints', () => {

@@ -11,8 +11,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** What operators do for a merchant's webhooks: rotate, update, test, look, resend, recover. */
 describe('webhooks in operators’ hands', () => {

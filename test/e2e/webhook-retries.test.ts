@@ -5,7 +5,8 @@ import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import { horizonMs } from '../../src/wiring.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13.3: what failed is sent again after 1 min, 5 min, 30 min, 2 h, 6 h and 12 h, then never. */
 describe('webhook retries', () => {

@@ -6,7 +6,8 @@ import { limits } from '../../src/limits.ts';
 import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import { choosePort } from '../../tools/embedded/processes.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
-import { type Received, type Receiver, startReceiver, startTestService, until } from '../support/service.ts';
+import { type Received, type Receiver, startReceiver, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13. When failures are repeated: webhook-retries.test.ts. */
 describe('webhooks', () => {

@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { freePort } from '../support/processes.ts';
 import { openProxy, type TcpProxy } from '../support/proxy.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 /**

@@ -6,8 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const diskSize = '700m';

@@ -5,8 +5,8 @@ import { check } from '../support/checker.ts';
 import { type Live, openLive } from '../support/live.ts';
 import { startLoad } from '../support/load.ts';
 import type { ServiceProcess } from '../support/processes.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 /** How often each point is tried: the first time it is passed, or a later one by the seed. */

@@ -9,9 +9,9 @@ import { Bearers } from '../../tools/simulator/keys.ts';
 import { bundle } from '../support/bundle.ts';
 import { check } from '../support/checker.ts';
 import { freePort } from '../support/processes.ts';
-import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const secret = 'callback-secret-of-the-faults';

@@ -9,8 +9,8 @@ import {
   startRaw,
   startTcp,
 } from '../support/receivers.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const payments = isLong ? 100 : 4;

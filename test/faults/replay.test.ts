@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { replayPageSize } from '../../src/webhooks/replay.ts';
 import { check } from '../support/checker.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 /** Recovery after an outage of the merchant's: more than one page of it. */

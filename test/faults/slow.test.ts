@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
-import { startReceiver, until } from '../support/service.ts';
+import { startReceiver } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const merchants = isLong ? 4 : 2;

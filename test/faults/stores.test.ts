@@ -4,8 +4,8 @@ import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
 import type { StoreName } from '../support/own-stores.ts';
 import { openProxy, type TcpProxy } from '../support/proxy.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const secondMs = 1_000;

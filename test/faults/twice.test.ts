@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
 import { startLoad } from '../support/load.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, seed, type World } from '../support/world.ts';
 
 const doubling = pathToFileURL(join(import.meta.dirname, '..', 'support', 'doubled-jobs.ts'));

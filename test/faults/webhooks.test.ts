@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { check } from '../support/checker.ts';
-import { until } from '../support/service.ts';
 import { isLong } from '../support/size.ts';
+import { until } from '../support/until.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 describe('webhooks when processes and Redis fail', () => {

@@ -1,5 +1,6 @@
-import { Queues, steadyMs } from '@kusanya/durable-actors';
+import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
+import { steadyMs } from '../../packages/durable-actors/src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { Doorbell } from '../../src/rails/rails.ts';
 import { eventually } from '../support/posting.ts';

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { SystemClock, steadyMs } from '@kusanya/durable-actors';
+import { SystemClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
+import { steadyMs } from '../../packages/durable-actors/src/clock.ts';
 import { createAuthority, selfSigned } from '../support/certificates.ts';
 import {
   authority,

@@ -5,9 +5,9 @@ import { expect } from 'chai';
 import { createKoa, forAnyone, forMerchants, listen, type RateLimiter, route } from '../../src/http/http.ts';
 import { newId } from '../../src/ids.ts';
 import { call, callRaw, errorOf } from '../support/call.ts';
-import { until } from '../support/service.ts';
 import { clock, goodBody, keys, log, logged, openShop, type Shop } from '../support/shop.ts';
 import { signal } from '../support/signal.ts';
+import { until } from '../support/until.ts';
 
 const undocumented = { id: 'x', summary: '', description: '', tag: '', answers: {} };
 

@@ -2,10 +2,18 @@ import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { assign, setup } from 'xstate';
+import {
+  type Corridor,
+  chartOptions,
+  define,
+  give,
+  tell,
+} from '../../packages/durable-actors/test/support/corridor.ts';
 import { StepFeed, type StepFilter, type StepNotice } from '../../src/inspector/inspector.ts';
-import { type Corridor, chartOptions, define, give, openCorridor, tell } from '../support/corridor.ts';
-import { startTestService, until } from '../support/service.ts';
+import { openListed } from '../support/corridor.ts';
+import { startTestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const machine = setup({
   types: { context: {} as { heard: unknown[] }, events: {} as { type: 'poked'; at: number } },
@@ -43,7 +51,7 @@ describe('the feed of steps', () => {
     database?: string,
     { redisUrl, beatMs = 60_000 }: { redisUrl?: string; beatMs?: number } = {},
   ): Promise<Process> => {
-    const corridor = await openCorridor([define(machine)], { database });
+    const corridor = await openListed([define(machine)], { database });
     const { log, actors } = corridor;
     const queues = new Queues(redisUrl ?? (await stores()).redisUrl, corridor.db.databaseName, log);
     await queues.connected(redisUrl ? 0 : 30_000);
@@ -137,7 +145,7 @@ describe('the feed of steps', () => {
     expect(rest).deep.include({ actor: doc._id, machine: 'nest', machineVersion: 1 });
     expect(rest).deep.include({ merchantId: 'mer_1', mode: 'test' });
     expect(rest.event.type).equal('poked');
-    expect(rest.cause.kind).equal('merchant');
+    expect(rest.cause.kind).equal('operator');
     expect(rest.snapshot.value).equal(to);
     unwatch();
     expect(await pokedUntil(doc, () => isQuiet(doc))).equal(true);

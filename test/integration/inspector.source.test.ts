@@ -1,8 +1,14 @@
 import type { ActorDoc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { setup } from 'xstate';
+import {
+  type Corridor,
+  chartOptions,
+  define,
+  give,
+} from '../../packages/durable-actors/test/support/corridor.ts';
 import { ActorSource } from '../../src/inspector/source.ts';
-import { type Corridor, chartOptions, define, give, openCorridor } from '../support/corridor.ts';
+import { openListed } from '../support/corridor.ts';
 
 const nest = setup({}).createMachine({
   id: 'nest',
@@ -16,7 +22,7 @@ describe('what the inspector reads', () => {
   let source: ActorSource;
 
   before(async () => {
-    corridor = await openCorridor([define(nest)]);
+    corridor = await openListed([define(nest)]);
     source = new ActorSource(corridor);
     const like = await give(corridor, 'nest');
     const states = ['calm', 'stirred.buzzing', 'stirred.stinging'];

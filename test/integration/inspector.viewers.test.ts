@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type ClientOptions, WebSocket } from 'ws';
 import { setup } from 'xstate';
+import { chartOptions, define, give, tell } from '../../packages/durable-actors/test/support/corridor.ts';
 import { AppError } from '../../src/http/http.ts';
 import { Inspector, type StepFeed, type StepNotice } from '../../src/inspector/inspector.ts';
 import type { Message } from '../../src/inspector/wire.ts';
-import { type Corridor, chartOptions, define, give, openCorridor, tell } from '../support/corridor.ts';
-import { until } from '../support/service.ts';
+import { openListed } from '../support/corridor.ts';
+import { until } from '../support/until.ts';
 
 const nest = setup({}).createMachine({
   id: 'nest',
@@ -17,7 +18,7 @@ const nest = setup({}).createMachine({
 });
 
 describe('viewers of the inspector', () => {
-  let corridor: Corridor;
+  let corridor: Awaited<ReturnType<typeof openListed>>;
   let server: Server;
   let inspector: Inspector;
   let isKnown: boolean;
@@ -26,7 +27,7 @@ describe('viewers of the inspector', () => {
   const viewers: WebSocket[] = [];
 
   before(async () => {
-    corridor = await openCorridor([define(nest)]);
+    corridor = await openListed([define(nest)]);
   });
   after(() => corridor.close());
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { vodacomTanzania } from '../../src/rails/mpesa/codes.ts';
 import { networkStories } from '../../src/rails/rails.ts';
 import { type Live, openLive } from '../support/live.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Live mode where the network answers a push at once and calls back later. */
 describe('live mode, asynchronous', function () {

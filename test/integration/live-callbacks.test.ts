@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { callbackSecret, type Live, openLive } from '../support/live.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const dayMs = 86_400_000;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Live, openLive } from '../support/live.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** What operators do about live payments, over HTTP, against the simulated network. */
 describe('operators in live mode', function () {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type Live, openLive } from '../support/live.ts';
-import { startTestService, until } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Live mode in several processes: what each says of its network, counts of it, and takes up from another. */
 describe('the processes of live mode', function () {

@@ -15,8 +15,8 @@ import {
   rotateKey,
   updateMerchant,
 } from '../../src/merchants/merchants.ts';
-import { until } from '../support/service.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const hashSecret = 'a server secret';
 const cacheMs = 100;

@@ -8,8 +8,8 @@ import { MpesaRail, OwnSessions, type PushOutcome } from '../../src/rails/rails.
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../tools/simulator/simulator.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { openProxy } from '../support/proxy.ts';
-import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
+import { until } from '../support/until.ts';
 
 const secondMs = 1_000;
 const never = new AbortController().signal;

@@ -7,8 +7,8 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { MpesaRail, networkStories, OwnSessions, simulate, TestRail } from '../../src/rails/rails.ts';
 import { startSimulator } from '../../tools/simulator/simulator.ts';
 import { type Door, describeRail, type Story } from '../support/railKit.ts';
-import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
+import { until } from '../support/until.ts';
 
 /** The conformance kit against both doors of the simulated network. */
 describe('rails', () => {

@@ -6,7 +6,6 @@ import type { Merchant } from '../../src/merchants/merchants.ts';
 import { dateDueAtMs, settlementDate } from '../../src/settlement/settlement.ts';
 import type { Wired } from '../../src/wiring.ts';
 import { payment } from '../support/books.ts';
-import { until } from '../support/service.ts';
 import {
   booksOf,
   bucketsLeft,
@@ -20,6 +19,7 @@ import {
   sweeping,
   type Till,
 } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 const { dayMs, hourMs, minuteMs } = limits;
 /** Noon of 21 November 2026 in Dar es Salaam. */

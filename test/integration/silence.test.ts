@@ -1,9 +1,16 @@
 import { connectMongo } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { MongoClient } from 'mongodb';
+import { type Corridor, give, tell } from '../../packages/durable-actors/test/support/corridor.ts';
+import {
+  add,
+  counter,
+  entriesOf,
+  entry,
+  sumsOf,
+} from '../../packages/durable-actors/test/support/counter.ts';
 import { LineWatch } from '../../src/mongo.ts';
-import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
-import { add, counter, entriesOf, entry, sumsOf } from '../support/counter.ts';
+import { openListed } from '../support/corridor.ts';
 import { openProxy, type TcpProxy, wordsOf } from '../support/proxy.ts';
 import { stores } from '../support/stores.ts';
 
@@ -25,7 +32,7 @@ describe('a silent line', function () {
     const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
     client = await connectMongo(uri, { silenceMs: 2_000 });
     lines = new LineWatch(client);
-    corridor = await openCorridor([counter], { client });
+    corridor = await openListed([counter], { client });
   });
   afterEach(async () => {
     await corridor.close();

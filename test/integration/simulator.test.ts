@@ -9,8 +9,8 @@ import { Bearers } from '../../src/rails/mpesa/session.ts';
 import { drawnMs } from '../../src/rails/rails.ts';
 import { readLimits } from '../../tools/simulator/limits.ts';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../tools/simulator/simulator.ts';
-import { until } from '../support/service.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
+import { until } from '../support/until.ts';
 
 /** The simulated network as its callers meet it: what it refuses, remembers and draws. */
 describe('the simulated network', () => {

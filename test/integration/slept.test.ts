@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { SystemClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { startTestService, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /**
  * A machine that is suspended stops its monotonic clock, and the wall clock runs on: by the time that went by for the

@@ -17,7 +17,7 @@ import {
   stopLeftovers,
 } from '../../tools/embedded/embedded.ts';
 import { isAlive } from '../../tools/embedded/processes.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const said: string[] = [];
 const say = (line: string) => said.push(line);

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { auditAll } from '../../src/ledger/ledger.ts';
-import { until } from './service.ts';
+import { until } from './until.ts';
 
 /** The one checker of the fault suite: it reads MongoDB and what the outside saw, and lists every breach. */
 export interface Outside {

@@ -1,6 +1,7 @@
-import { type ActorDoc, ActorWorkers, StepRaced, StepRefused, type Write } from '@kusanya/durable-actors';
+import { type ActorDoc, StepRaced, StepRefused, type Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { ActorWorkers } from '../../packages/durable-actors/src/work.ts';
 import { NoRail } from '../../src/collections/collections.ts';
 import { readBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
 import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { freePort, type ServiceProcess, startProcess } from './processes.ts';
-import { type Answer, startTestService, type TestService, until } from './service.ts';
+import { type Answer, startTestService, type TestService } from './service.ts';
 import { simulatorKeys } from './simulator-keys.ts';
 import { freshDatabase, stores } from './stores.ts';
+import { until } from './until.ts';
 
 /** A simulated network on loopback and a service in live mode beside it. */
 export interface Live {

@@ -7,7 +7,7 @@ import { limits } from '../../src/limits.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
 import type { Faults } from '../../tools/simulator/faults.ts';
 import { Chart, earliestOf, type World } from './charts.ts';
-import { until } from './service.ts';
+import { until } from './until.ts';
 
 /**
  * The conformance kit of a rail (CONTRACT 19): the same facts, stated of any door to a network. A rail is not judged by

@@ -8,8 +8,8 @@ import type { Line, PushLine } from '../../tools/simulator/journal.ts';
 import { Bearers } from '../../tools/simulator/keys.ts';
 import { bundle } from './bundle.ts';
 import { freePort } from './processes.ts';
-import { until } from './service.ts';
 import { simulatorKeys } from './simulator-keys.ts';
+import { until } from './until.ts';
 import { openWorld, seed, type World } from './world.ts';
 
 /**

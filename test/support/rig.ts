@@ -1,7 +1,6 @@
 import {
   type ActorDoc,
   Actors,
-  ActorWorkers,
   BatchReader,
   type CallAnswer,
   type CallView,
@@ -9,8 +8,6 @@ import {
   CommitUnknown,
   connectMongo,
   type Doc,
-  type Handover,
-  Lanes,
   type MachineDefinition,
   type MovableClock,
   prepareDatabase,
@@ -21,6 +18,9 @@ import {
   type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db, MongoClient } from 'mongodb';
+import type { Handover } from '../../packages/durable-actors/src/handover.ts';
+import { Lanes } from '../../packages/durable-actors/src/lanes.ts';
+import { ActorWorkers } from '../../packages/durable-actors/src/work.ts';
 import { alertsSpec } from '../../src/alerts.ts';
 import { createLog } from '../../src/log.ts';
 import { actorIndexes } from '../../src/standing.ts';

@@ -1,6 +1,5 @@
 import {
   type ActorDoc,
-  type ActorWorkers,
   type Call,
   type CallAnswer,
   type CallView,
@@ -9,6 +8,7 @@ import {
   type Timer,
 } from '@kusanya/durable-actors';
 import { expect } from 'chai';
+import type { ActorWorkers } from '../../packages/durable-actors/src/work.ts';
 import type { Timed, World } from './charts.ts';
 import type { Model, Move } from './moves.ts';
 import type { Answering, Process, Rig } from './rig.ts';

@@ -18,6 +18,9 @@ import { type Service, startService } from '../../src/service.ts';
 import { type Call, type Reply, call as send } from './call.ts';
 import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
 import { freshDatabase, stores } from './stores.ts';
+import { patienceMs, until } from './until.ts';
+
+export { until };
 
 /**
  * The whole service in this process, on the run's real MongoDB and Redis and a database of its own. Every answer
@@ -294,23 +297,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-}
-
-/** A limit only ends what hangs: a machine that runs everybody's tests may stand still for seconds. */
-const patienceMs = 30_000;
-
-/** Asks until there is an answer other than undefined or false; undefined when time runs out. */
-export async function until<T>(
-  ask: () => Promise<T | undefined | false>,
-  withinMs = patienceMs,
-): Promise<T | undefined> {
-  const giveUpAt = Date.now() + withinMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > giveUpAt) return undefined;
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 

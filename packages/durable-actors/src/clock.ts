@@ -31,7 +31,7 @@ const partedMs = 500;
  */
 export class SystemClock implements Clock {
   offsetMs = 0;
-  /** Asks MongoDB (see mongo.ts, `clockOffset`); until it is given, this machine's clock is all there is. */
+  /** Asks MongoDB (see mongo.ts, `keepClock`); until it is given, this machine's clock is all there is. */
   measured: () => Promise<number> = async () => 0;
   #wallLeadMs = wallLeadMs();
 

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClientSession, type Db, type MongoClient, MongoError, MongoServerError } from 'mongodb';
+import type { Db, MongoClient, MongoError } from 'mongodb';
 import { stopwatch } from './clock.ts';
-import { type Command, commandsOf, isIncrement } from './commands.ts';
-import { failpoint } from './failpoint.ts';
+import { isIncrement } from './commands.ts';
 import type { Log } from './log.ts';
-import { type Doc, durable, isLineFault, isOutage, type Write } from './mongo.ts';
+import type { Doc, Write } from './mongo.ts';
+import { CommitUnknown, type Ending, Transactions } from './transaction.ts';
 
 /**
  * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB
@@ -46,52 +45,12 @@ export interface CommittedBatch {
   seconds: number;
 }
 
-/** How an attempt to write a batch ended. */
-type Ending =
-  | { is: 'written' }
-  /** By what the database holds; nothing was written. The write is named where MongoDB named it. */
-  | { is: 'refused'; write: Write | undefined }
-  /** It meets a transaction that somebody has open, and may have open for long: whoever began it may be dead. */
-  | { is: 'contended' }
-  /** MongoDB did not take it, or nobody knows: it is the same for all of them, and parting them would not help. */
-  | { is: 'lost'; error: unknown }
-  /** Something about one of them, such as bytes that cannot be encoded. */
-  | { is: 'faulty'; error: unknown };
-
-/** A write was refused by the database's state; the whole transaction is rolled back. */
-class Refused extends Error {
-  readonly write: Write | undefined;
-
-  constructor(write: Write | undefined) {
-    super('refused');
-    this.write = write;
-  }
-}
-
-/** The commit's outcome could not be learnt: it may or may not have been applied. */
-export class CommitUnknown extends MongoError {
-  constructor(cause: unknown) {
-    super(`the commit's outcome is unknown: ${String(cause)}`, { cause: cause as Error });
-    this.addErrorLabel('UnknownTransactionCommitResult');
-  }
-
-  override get name(): string {
-    return 'CommitUnknown';
-  }
-}
-
-const duplicateKey = 11_000;
-const writeConflict = 112;
-/** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
-const conflictRounds = 5;
 const lanesMax = 2;
 
 export class Committer {
-  readonly #client: MongoClient;
   readonly #db: Db;
-  readonly #log: Log;
   readonly #largestBatch: number;
-  readonly #patienceMs: number;
+  readonly #transactions: Transactions;
   readonly #observe: CommitterOptions['observe'];
   readonly #elapsed = stopwatch();
   #waiting: Member[] = [];
@@ -99,15 +58,13 @@ export class Committer {
   readonly #lanes = new Set<Promise<void>>();
   readonly #onTheWay = new Set<readonly Member[]>();
   readonly #aside = new Set<Promise<void>>();
-  /** Batches and members so far, for the metrics. */
-  readonly counts = { batches: 0, members: 0, documents: 0, retries: 0, splits: 0, refusals: 0, asides: 0 };
+  readonly #counts = { batches: 0, members: 0, splits: 0, refusals: 0, asides: 0 };
 
   constructor(options: CommitterOptions) {
-    this.#client = options.client;
-    this.#db = options.db;
-    this.#log = options.log;
+    const { client, db, log, patienceMs = 10_000 } = options;
+    this.#db = db;
+    this.#transactions = new Transactions({ client, db, log, patienceMs });
     this.#largestBatch = options.largestBatch ?? 128;
-    this.#patienceMs = options.patienceMs ?? 10_000;
     this.#observe = options.observe;
   }
 
@@ -122,6 +79,11 @@ export class Committer {
       this.#waiting.push({ writes, adds, isAwaited, sinceMs: this.#elapsed(), settle, fail });
       if (this.#lanes.size < lanesMax) this.#open();
     });
+  }
+
+  /** What became of batches so far, for the metrics. */
+  get counts() {
+    return { ...this.#counts, ...this.#transactions.counts };
   }
 
   /** Resolves when everything handed in so far has been answered. */
@@ -148,7 +110,7 @@ export class Committer {
     await new Promise((resolve) => setImmediate(resolve));
     for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
       this.#onTheWay.add(batch);
-      await this.#settle(batch, false);
+      await this.#settle(batch);
       this.#onTheWay.delete(batch);
     }
   }
@@ -168,61 +130,65 @@ export class Committer {
     return [...batch];
   }
 
-  /** Answers every member of a batch. One member's bad luck or bad bytes must not be the others': it is parted. */
-  async #settle(batch: readonly Member[], isAside: boolean): Promise<void> {
+  /** Answers every member of a batch. One that cannot be written whole is divided, and its parts take its place. */
+  async #settle(batch: readonly Member[], isAside = false): Promise<void> {
     const parts = [batch];
     for (let part = parts.shift(); part; part = parts.shift()) {
-      const ending = await this.#write(part, isAside);
-      const member = part[0]!;
-      if (ending.is === 'written') {
-        for (const each of part) each.settle({ ok: true });
-      } else if (ending.is === 'lost') {
-        const sharers = isNobodyThere(ending.error)
-          ? [...part, ...parts.splice(0).flat(), ...this.#waiting.splice(0)]
-          : part;
-        for (const each of sharers) each.fail(ending.error);
-      } else if (part.length > 1) {
-        this.counts.splits += 1;
-        parts.unshift(...(await this.#part(part, ending)));
-      } else if (ending.is === 'contended') {
-        this.#setAside(member);
-      } else if (ending.is === 'refused' && ending.write) {
-        this.counts.refusals += 1;
-        member.settle({ ok: false, write: ending.write });
-      } else {
-        member.fail(ending.is === 'faulty' ? ending.error : new Error('refused by no write'));
-      }
+      const elapsedMs = stopwatch();
+      const ending = await this.#transactions.write(part, isAside);
+      if (ending.is === 'written') this.#written(part, elapsedMs() / 1_000);
+      else if (ending.is === 'lost') this.#fail(part, parts, ending.error);
+      else if (part.length > 1) parts.unshift(...(await this.#divide(part, ending)));
+      else this.#answerAlone(part[0]!, ending);
     }
   }
 
-  /** What a dead process has locked may stay so for seconds: who needs it waits beside the line, and nobody with him. */
-  #setAside(member: Member): void {
-    this.counts.asides += 1;
-    const waiting = this.#settle([member], true).finally(() => this.#aside.delete(waiting));
-    this.#aside.add(waiting);
+  #written(members: readonly Member[], seconds: number): void {
+    this.#observe?.({ members, seconds });
+    this.#counts.batches += 1;
+    this.#counts.members += members.length;
+    for (const member of members) member.settle({ ok: true });
+  }
+
+  /** Where nobody is there to write to, those who wait hear it too, rather than find it out one patience after another. */
+  #fail(batch: readonly Member[], others: (readonly Member[])[], error: unknown): void {
+    const isForAll = isNobodyThere(error);
+    const sharers = isForAll ? [...others.splice(0).flat(), ...this.#waiting.splice(0)] : [];
+    for (const member of [...batch, ...sharers]) member.fail(error);
   }
 
   /**
-   * A batch in two: those that may go together, then those that must stand alone to learn by which write they are
-   * refused. Whoever has lost already is found by one look and answered here: where processes compete, or a merchant
-   * repeats what was answered, halving would take a transaction for every second one.
+   * What is left of a batch that was not written whole, in parts that may go together. One member's bad luck or bad
+   * bytes must not be the others': who is guilty stands alone in the end, and learns by what.
    */
-  async #part(batch: readonly Member[], ending: Ending): Promise<Member[][]> {
+  async #divide(batch: readonly Member[], ending: Ending): Promise<(readonly Member[])[]> {
+    this.#counts.splits += 1;
     if (ending.is !== 'refused') return halves(batch);
-    // Where MongoDB does not answer, the parts will find that out.
-    const found = await this.#look(batch).catch(() => new Map<string, number>());
-    const rest: Member[] = [];
-    for (const member of batch) {
-      const write = member.writes.find((each) => hasLost(each, found));
-      if (write) {
-        this.counts.refusals += 1;
-        member.settle({ ok: false, write });
-      } else rest.push(member);
-    }
-    if (rest.length < batch.length) return rest.length > 0 ? [rest] : [];
+    const rest = await this.#answerLosers(batch);
+    if (rest.length === 0) return [];
+    if (rest.length < batch.length) return [rest];
     const { write } = ending;
     const guilty = write && batch.find(({ writes }) => writes.includes(write));
     return guilty ? [batch.filter((member) => member !== guilty), [guilty]] : halves(batch);
+  }
+
+  /**
+   * Whoever has lost already is found by one look and answered here: where processes compete, or requests repeat what
+   * was answered, halving would take a transaction for every second one. Returns the others.
+   */
+  async #answerLosers(batch: readonly Member[]): Promise<Member[]> {
+    // Where MongoDB does not answer, the parts will find that out.
+    const found = await this.#look(batch).catch(() => new Map<string, number>());
+    return batch.filter((member) => {
+      const write = member.writes.find((each) => hasLost(each, found));
+      if (write) this.#refuse(member, write);
+      return !write;
+    });
+  }
+
+  #refuse(member: Member, write: Write): void {
+    this.#counts.refusals += 1;
+    member.settle({ ok: false, write });
   }
 
   /** What is there by now of the actors that a batch would step and of the records it would claim: sequence numbers by id. */
@@ -241,83 +207,19 @@ export class Committer {
     return found;
   }
 
-  /** Writes a batch as one transaction, repeated for as long as the fault is one that passes. */
-  async #write(batch: readonly Member[], isAside: boolean): Promise<Ending> {
-    const elapsedMs = stopwatch();
-    const isOver = () => elapsedMs() > this.#patienceMs;
-    try {
-      const commands = commandsOf(batch);
-      for (let round = 0; ; round += 1) {
-        const fault = await this.#transact(commands, isOver);
-        if (!fault) break;
-        if (isOver()) return { is: 'lost', error: fault };
-        const isConflict = (fault as MongoError).code === writeConflict;
-        if (isConflict && !isAside && round >= conflictRounds) return { is: 'contended' };
-        this.counts.retries += 1;
-        this.#log.debug({ round, error: String(fault) }, 'batch retried');
-        await sleep(Math.random() * Math.min(isAside ? 500 : 200, 4 * 2 ** Math.min(round, 7)));
-      }
-    } catch (error) {
-      if (error instanceof Refused) return { is: 'refused', write: error.write };
-      return isOutage(error) ? { is: 'lost', error } : { is: 'faulty', error };
-    }
-    this.#observe?.({ members: batch, seconds: elapsedMs() / 1_000 });
-    this.counts.batches += 1;
-    this.counts.members += batch.length;
-    return { is: 'written' };
+  /** Of a member that stood alone the meaning is plain. */
+  #answerAlone(member: Member, ending: Exclude<Ending, { is: 'written' | 'lost' }>): void {
+    if (ending.is === 'contended') this.#setAside(member);
+    else if (ending.is === 'faulty') member.fail(ending.error);
+    else if (ending.write) this.#refuse(member, ending.write);
+    else member.fail(new Error('refused by no write'));
   }
 
-  /** One transaction. Returns the fault where nothing is written and it may be tried again. */
-  async #transact(commands: readonly Command[], isOver: () => boolean): Promise<unknown> {
-    const session = this.#client.startSession();
-    try {
-      failpoint('beforeTransaction');
-      session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
-      for (const command of commands) await this.#execute(session, command);
-      await commitOf(session, isOver);
-      return undefined;
-    } catch (error) {
-      if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
-      // Under a line that failed before its commit began nothing can have been committed.
-      if (hasLabel(error, 'TransientTransactionError') || isLineFault(error)) return error;
-      throw error;
-    } finally {
-      await session.endSession();
-    }
-  }
-
-  /** @throws Refused, or whatever the driver says */
-  async #execute(session: ClientSession, { command, writes, mustMatch }: Command): Promise<void> {
-    // The driver lets a plain command inherit nothing.
-    const answer = await this.#db.command(command, { session, ignoreUndefined: true });
-    const fault = (answer.writeErrors as WriteFault[] | undefined)?.[0];
-    if (fault?.code === duplicateKey) throw new Refused(writes[fault.index]);
-    if (fault) throw new MongoServerError(fault);
-    if (answer.n < mustMatch) throw new Refused(writes.length === 1 ? writes[0] : undefined);
-    this.counts.documents += writes.length;
-  }
-}
-
-interface WriteFault {
-  index: number;
-  code: number;
-  errmsg: string;
-}
-
-/** Commits, and repeats that alone until MongoDB says how it ended. @throws CommitUnknown, or why it was rolled back */
-async function commitOf(session: ClientSession, isOver: () => boolean): Promise<void> {
-  for (;;) {
-    try {
-      failpoint('beforeCommit');
-      await session.commitTransaction();
-      failpoint('afterCommit');
-      return;
-    } catch (error) {
-      if (hasLabel(error, 'TransientTransactionError')) throw error; // it was rolled back
-      const mayRepeat = hasLabel(error, 'UnknownTransactionCommitResult') || isLineFault(error);
-      if (!mayRepeat || isOver()) throw new CommitUnknown(error);
-      await sleep(50);
-    }
+  /** What a dead process has locked may stay so for seconds: the one who needs it waits beside the line, alone. */
+  #setAside(member: Member): void {
+    this.#counts.asides += 1;
+    const waiting = this.#settle([member], true).finally(() => this.#aside.delete(waiting));
+    this.#aside.add(waiting);
   }
 }
 
@@ -342,10 +244,6 @@ function isRecord(write: Write): write is Extract<Write, { op: 'insert' }> {
 function hasLost(write: Write, found: ReadonlyMap<string, number>): boolean {
   if (isStep(write)) return (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
   return isRecord(write) && found.has(write.doc._id);
-}
-
-function hasLabel(error: unknown, label: string): boolean {
-  return error instanceof MongoError && error.hasErrorLabel(label);
 }
 
 /** Nobody took the command: those who wait need not find that out again, one patience after the other. */

@@ -5,27 +5,28 @@
  */
 export { Actors } from './actors.ts';
 export { BatchReader, eachOf } from './batch.ts';
-export { type Clock, MovableClock, SystemClock, steadyMs, stopwatch } from './clock.ts';
-export { type CommitOutcome, type CommittedBatch, Committer, CommitUnknown } from './commit.ts';
+export { type Clock, MovableClock, SystemClock, stopwatch } from './clock.ts';
+export { type CommitOutcome, type CommittedBatch, Committer } from './commit.ts';
 export * from './document.ts';
 export { armFailpoint, enginePoints, failpoint } from './failpoint.ts';
-export { Handover, queueNames } from './handover.ts';
-export { Lanes } from './lanes.ts';
+export { type Handover, queueNames } from './handover.ts';
+export type { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export type { Log } from './log.ts';
 export {
   type CollectionSpec,
-  clockOffset,
   connectMongo,
   type Doc,
-  durable,
   isOutage,
+  keepClock,
   prepareDatabase,
   type Write,
 } from './mongo.ts';
 export { requiredIndexes, stepId, stepRange, stepsSpec } from './plan.ts';
 export { type NewJob, Queues } from './queue.ts';
+export { type OpenOptions, openRuntime, Runtime, type RuntimeOptions, type RuntimeWatch } from './runtime.ts';
 export { sharedPartsSpec } from './shared.ts';
 export { acceptedEvents, restore, shown, stateText } from './step.ts';
-export { Sweeper } from './sweep.ts';
-export { ActorWorkers } from './work.ts';
+export type { Chore, Sweeper } from './sweep.ts';
+export { inTime } from './time-limit.ts';
+export { CommitUnknown } from './transaction.ts';

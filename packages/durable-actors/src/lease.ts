@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
 import type { CollectionSpec, Doc } from './mongo.ts';
 
 export const leasesSpec: CollectionSpec = { name: 'leases' };
@@ -60,7 +61,24 @@ export class Lease {
     return undefined;
   }
 
-  /** Says that this process lives; to be repeated three times in `lostAfterMs`. */
+  /**
+   * Says that this process lives, now and three times in `lostAfterMs` from then on; `also` is renewed with it. Returns
+   * what gives up everything: to be called last, when nothing is in hand any more.
+   */
+  async keep(log: Log, also: () => Promise<unknown> = async () => {}): Promise<() => Promise<void>> {
+    const renew = () => Promise.all([this.live(), also()]);
+    await renew();
+    const everyMs = Math.min(5_000, Math.floor(this.#lostAfterMs / 3));
+    const timer = setInterval(() => {
+      renew().catch((error) => log.debug({ error: String(error) }, 'leases not renewed'));
+    }, everyMs);
+    return async () => {
+      clearInterval(timer);
+      await this.end();
+    };
+  }
+
+  /** Says that this process lives. */
   async live(): Promise<void> {
     await this.hold(`${processPrefix}${this.owner}`, this.#lostAfterMs);
   }

@@ -5,3 +5,5 @@ export interface Log {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
+
+export const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

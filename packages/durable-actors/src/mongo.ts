@@ -9,7 +9,8 @@ import {
   MongoServerError,
   type UpdateFilter,
 } from 'mongodb';
-import { steadyMs } from './clock.ts';
+import { type SystemClock, steadyMs } from './clock.ts';
+import type { Log } from './log.ts';
 
 /**
  * MongoDB is the truth. Everything is written with majority and journal, set on the client *and* on each
@@ -164,8 +165,21 @@ export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]):
   }
 }
 
+/**
+ * Due is judged by MongoDB's clock: its offset is measured now, once a minute from then on, and when this machine has
+ * slept. Returns what ends that.
+ */
+export async function keepClock(db: Db, clock: SystemClock, log: Log): Promise<() => void> {
+  clock.measured = () => offsetOf(db);
+  await clock.measure();
+  const timer = setInterval(() => {
+    clock.measure().catch((error) => log.debug({ error: String(error) }, 'clock offset not measured'));
+  }, 60_000);
+  return () => clearInterval(timer);
+}
+
 /** How far MongoDB's wall clock is ahead of this process's time (ms), measured over one round trip. */
-export async function clockOffset(db: Db): Promise<number> {
+async function offsetOf(db: Db): Promise<number> {
   const before = steadyMs();
   const { localTime } = (await db.admin().command({ hello: 1 })) as { localTime: Date };
   const after = steadyMs();

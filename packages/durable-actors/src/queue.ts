@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Log } from './log.ts';
+import { inTime } from './time-limit.ts';
 
 /**
  * BullMQ on Redis only wakes us up; MongoDB is the record. So everything here may be lost or may come twice.
@@ -46,7 +46,8 @@ export interface NewJob {
 }
 
 export class Queues {
-  readonly #prefix: string;
+  /** What all of its keys in Redis begin with. */
+  readonly prefix: string;
   readonly #log: Log;
   readonly #lostAfterMs: number;
   readonly #queues = new Map<string, Queue>();
@@ -63,7 +64,7 @@ export class Queues {
 
   /** `lostAfterMs`: a worker that is silent for so long is dead, and its jobs are given to others. */
   constructor(url: string, prefix: string, log: Log, lostAfterMs = 15_000) {
-    this.#prefix = prefix;
+    this.prefix = prefix;
     this.#log = log;
     this.#lostAfterMs = lostAfterMs;
     this.redis = new Redis(url, { ...impatient, connectionName: `${prefix}.producers` });
@@ -92,10 +93,7 @@ export class Queues {
       () => 'answered' as const,
       () => 'refused' as const,
     );
-    const silence = sleep(answerWithinMs, 'silent' as const, { ref: false, signal }).catch(
-      () => 'silent' as const,
-    );
-    const heard = await Promise.race([answer, silence]);
+    const heard = await inTime(answer, answerWithinMs, () => 'silent' as const);
     over.abort();
     this.#asked.delete(client);
     if ((heard === 'answered') !== this.#answers[side]) this.#log.info({ side, heard }, 'redis');
@@ -105,7 +103,7 @@ export class Queues {
 
   /** A write that any Redis takes which is of use: refused by a node of a cluster, a replica, one without memory. */
   #write(client: Redis): Promise<unknown> {
-    return client.set(`${this.#prefix}.beat`, '1', 'PX', 60_000);
+    return client.set(`${this.prefix}.beat`, '1', 'PX', 60_000);
   }
 
   /** @throws Error when Redis is a node of a cluster, which would refuse most of our commands. */
@@ -148,7 +146,7 @@ export class Queues {
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (!queue) {
-      queue = new Queue(name, { connection: this.redis, prefix: this.#prefix, skipMetasUpdate: true });
+      queue = new Queue(name, { connection: this.redis, prefix: this.prefix, skipMetasUpdate: true });
       queue.on('error', (error) => this.#log.debug({ queue: name, error: error.message }, 'queue'));
       this.#queues.set(name, queue);
       // One whose first look at Redis failed would fail for ever: the next who asks gets a new one.
@@ -161,7 +159,7 @@ export class Queues {
   work(name: string, concurrency: number, processor: (job: Job, token: string) => Promise<void>): Worker {
     const worker = new Worker(name, async (job, token) => processor(job, token!), {
       connection: this.ofWorkers,
-      prefix: this.#prefix,
+      prefix: this.prefix,
       concurrency,
       lockDuration: this.#lostAfterMs,
       stalledInterval: Math.round(this.#lostAfterMs / 3),
@@ -177,8 +175,7 @@ export class Queues {
 
   /** Stops taking jobs and waits for those in hand, at most `patienceMs`. */
   async stopWorkers(patienceMs: number): Promise<void> {
-    const all = Promise.all(this.#workers.map((worker) => worker.close()));
-    await Promise.race([all, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())]);
+    await inTime(Promise.all(this.#workers.map((worker) => worker.close())), patienceMs);
   }
 
   /** BullMQ's own closing waits for ever when Redis is away; nothing is lost by not waiting. */
@@ -186,8 +183,7 @@ export class Queues {
     clearInterval(this.#beats);
     const workers = this.#workers.map((worker) => worker.close(true));
     const queues = [...this.#queues.values()].map((queue) => queue.close());
-    const patience = new Promise((resolve) => setTimeout(resolve, closeWithinMs).unref());
-    await Promise.race([Promise.allSettled([...workers, ...queues]), patience]);
+    await inTime(Promise.allSettled([...workers, ...queues]), closeWithinMs);
     this.redis.disconnect();
     this.ofWorkers.disconnect();
   }

@@ -18,7 +18,7 @@ import {
 
 /**
  * The pure half of the corridor: what a chart says to an event, as data. This is the only file that calls
- * XState, so the traps of its pure functions (docs/ARCHITECTURE.md, "Traps") are all met here.
+ * XState, so the traps of its pure functions (README.md, "Traps") are all met here.
  */
 
 /** An effect that a chart asked for. */

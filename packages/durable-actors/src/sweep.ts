@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
@@ -9,7 +8,15 @@ import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
 import type { Queues } from './queue.ts';
+import { inTime } from './time-limit.ts';
 import type { ActorWorkers } from './work.ts';
+
+/** Something else that has to be looked at again and again, by one process. */
+export interface Chore {
+  name: string;
+  everyMs: number;
+  run(): Promise<void>;
+}
 
 interface SweeperOptions {
   db: Db;
@@ -23,9 +30,7 @@ interface SweeperOptions {
   log: Log;
   intervalMs: number;
   horizonMs: number;
-  redisPrefix: string;
-  /** What else has to be looked at each round, by one process. */
-  chores?: readonly { name: string; everyMs: number; run(): Promise<void> }[];
+  chores?: readonly Chore[];
 }
 
 const leaseName = 'sweeper';
@@ -59,7 +64,7 @@ export class Sweeper {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
-    this.#markKey = `${options.redisPrefix}.armed`;
+    this.#markKey = `${options.queues.prefix}.armed`;
   }
 
   start(): void {
@@ -71,7 +76,7 @@ export class Sweeper {
     this.#stopped = true;
     if (this.#timer) clearTimeout(this.#timer);
     await this.#round?.catch(() => undefined);
-    await Promise.race([Promise.all(this.#chores.values()), sleep(choresEndMs, undefined, { ref: false })]);
+    await inTime(Promise.all(this.#chores.values()), choresEndMs);
     await this.#options.lease.release(leaseName).catch(() => undefined);
   }
 

@@ -21,6 +21,7 @@ import type { Errand, Lanes } from './lanes.ts';
 import type { Log } from './log.ts';
 import { isOutage } from './mongo.ts';
 import type { Queues } from './queue.ts';
+import { inTime } from './time-limit.ts';
 
 /** A call that has to wait. */
 interface Waits {
@@ -43,7 +44,7 @@ interface WorkersOptions {
   lanes: Lanes;
   clock: Clock;
   log: Log;
-  watch?: WorkWatch;
+  watch?: Partial<WorkWatch>;
 }
 
 /** Early by less than this is on time: clocks of processes differ a little. */
@@ -102,10 +103,7 @@ export class ActorWorkers {
     const { queues, lanes, handover } = this.#options;
     const hurry = setTimeout(() => this.#stopping.abort(), patienceMs / 2);
     for (const [queue, errands] of lanes.close()) handover.leave(queue, errands);
-    await Promise.all([
-      queues.stopWorkers(patienceMs),
-      Promise.race([lanes.drained(), sleep(patienceMs, undefined, { ref: false })]),
-    ]);
+    await Promise.all([queues.stopWorkers(patienceMs), inTime(lanes.drained(), patienceMs)]);
     clearTimeout(hurry);
     this.#stopping.abort();
   }
@@ -132,7 +130,7 @@ export class ActorWorkers {
         { stepId, cause: { kind: 'timer', id: due.id }, fires: { id: due.id, armedSeq: due.armedSeq } },
       );
       failpoint('afterTimer');
-      this.#options.watch?.fired({ machine, event: due.event, lateMs: Math.max(0, now - dueAt) });
+      this.#options.watch?.fired?.({ machine, event: due.event, lateMs: Math.max(0, now - dueAt) });
     }
     return undefined;
   }
@@ -176,7 +174,7 @@ export class ActorWorkers {
       },
     };
     const told = (answer?: CallAnswer) =>
-      watch?.called({ machine, doc, call, answer, durationMs: claim.durationMs });
+      watch?.called?.({ machine, doc, call, answer, durationMs: claim.durationMs });
     failpoint('beforeCall');
     const answer = await effect.run(view).catch((error) => {
       told();

@@ -1,6 +1,6 @@
-import type { ActorDoc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { updateOf } from '../../packages/durable-actors/src/plan.ts';
+import type { ActorDoc } from '../src/index.ts';
+import { updateOf } from '../src/plan.ts';
 
 describe('The update of an actor', () => {
   const terms = { pollLadderMs: [1, 2, 3] };

@@ -1,16 +1,16 @@
-import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { createLog } from '../../src/log.ts';
-import { rejection } from '../support/corridor.ts';
-import { until } from '../support/service.ts';
-import { freshDatabase, stores } from '../support/stores.ts';
+import { freshDatabase, stores } from '../../../test/support/stores.ts';
+import { until } from '../../../test/support/until.ts';
+import { Queues } from '../src/index.ts';
+import { silent } from '../src/log.ts';
+import { rejection } from './support/corridor.ts';
 
 /** An open socket says nothing: Redis is there when it answers, to those who add and to those who take. */
 describe('a Redis that is connected', () => {
   let queues: Queues;
 
   beforeEach(async () => {
-    queues = new Queues((await stores()).redisUrl, freshDatabase('answers'), createLog('silent'));
+    queues = new Queues((await stores()).redisUrl, freshDatabase('answers'), silent);
     queues.work('quiet', 1, async () => {});
     expect(await queues.connected(10_000)).equal(true);
   });

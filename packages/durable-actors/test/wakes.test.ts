@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ActorDoc, type MachineDefinition, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { errandsOf, wakeId } from '../../packages/durable-actors/src/bundle.ts';
-import { wakeQueue } from '../../packages/durable-actors/src/handover.ts';
-import type { Errand } from '../../packages/durable-actors/src/lanes.ts';
+import { signal } from '../../../test/support/signal.ts';
+import { until } from '../../../test/support/until.ts';
+import { errandsOf, wakeId } from '../src/bundle.ts';
+import { wakeQueue } from '../src/handover.ts';
+import { type ActorDoc, type MachineDefinition, MovableClock } from '../src/index.ts';
+import type { Errand } from '../src/lanes.ts';
 import {
   type Corridor,
   give,
@@ -11,10 +13,8 @@ import {
   openCorridor,
   openMachinery,
   tell,
-} from '../support/corridor.ts';
-import { until } from '../support/service.ts';
-import { signal } from '../support/signal.ts';
-import { lull, patienceMs, sleeper, slept } from '../support/sleeper.ts';
+} from './support/corridor.ts';
+import { lull, patienceMs, sleeper, slept } from './support/sleeper.ts';
 
 /** Wake-ups through real BullMQ and Redis, and the sweep beside them. */
 describe('wake-ups', () => {
@@ -63,7 +63,7 @@ describe('wake-ups', () => {
     const [doc] = await lull(corridor, 1, 120, 3);
     expect(await until(() => isAwake(doc!))).equal(true);
     const lines = await corridor.history(doc!._id);
-    expect(lines.map(({ cause }) => cause.kind)).deep.equal(['merchant', 'timer', 'timer', 'timer']);
+    expect(lines.map(({ cause }) => cause.kind)).deep.equal(['operator', 'timer', 'timer', 'timer']);
     for (let n = 1; n < lines.length; n += 1) {
       expect(lines[n]!.at.getTime() - lines[n - 1]!.at.getTime()).least(120);
     }

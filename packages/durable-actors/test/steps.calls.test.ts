@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActorDoc, CallAnswer, CallEffect, MachineDefinition } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoNetworkError } from 'mongodb';
 import { assign, setup } from 'xstate';
+import type { ActorDoc, CallAnswer, CallEffect, MachineDefinition } from '../src/index.ts';
 import {
   type Corridor,
   chartOptions,
@@ -15,7 +15,7 @@ import {
   rejection,
   tell,
   unsteady,
-} from '../support/corridor.ts';
+} from './support/corridor.ts';
 
 /** Asks the world: `push` at most once, `ask` for a fact, `tell` for an answer that may come too late. */
 const chart = setup({

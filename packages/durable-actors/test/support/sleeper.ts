@@ -1,5 +1,5 @@
-import type { CallEffect, MachineDefinition } from '@kusanya/durable-actors';
 import { assign, setup } from 'xstate';
+import type { CallEffect, MachineDefinition } from '../../src/index.ts';
 import { type Corridor, chartOptions, define, give } from './corridor.ts';
 
 /** Sleeps for its input's `napMs`, as often as `naps` says, and asks when it is told to. */

@@ -1,3 +1,5 @@
+import { expect } from 'chai';
+import { setup } from 'xstate';
 import {
   ActorMissing,
   type MachineDefinition,
@@ -6,9 +8,7 @@ import {
   StepReplayed,
   type Write,
   type WriteEffect,
-} from '@kusanya/durable-actors';
-import { expect } from 'chai';
-import { setup } from 'xstate';
+} from '../src/index.ts';
 import {
   type Corridor,
   chartOptions,
@@ -17,8 +17,8 @@ import {
   openCorridor,
   rejection,
   tell,
-} from '../support/corridor.ts';
-import { child, note, walker } from '../support/walker.ts';
+} from './support/corridor.ts';
+import { child, note, walker } from './support/walker.ts';
 
 describe('steps', () => {
   let corridor: Corridor;
@@ -167,7 +167,7 @@ describe('steps', () => {
       const before = await everything();
       const replayed = await rejection(tell(corridor, doc, 'poked', {}, { writes: [note('taken')] }));
       expect(replayed).instanceOf(StepReplayed);
-      const cause = { kind: 'merchant', id: 'req' } as const;
+      const cause = { kind: 'operator', id: 'req' } as const;
       const actor = child({ doc, at: 0 }, 'walker', 'walker_unborn');
       const birth = corridor.actors.create(actor, { stepId: 'req', cause, writes: [note('taken')] });
       expect(await rejection(birth)).instanceOf(StepReplayed);

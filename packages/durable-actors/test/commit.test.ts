@@ -1,14 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  Committer,
-  CommitUnknown,
-  durable,
-  isOutage,
-  StepRefused,
-  type Write,
-} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long, type MongoClient } from 'mongodb';
+import { signal } from '../../../test/support/signal.ts';
+import { Committer, CommitUnknown, isOutage, StepRefused, type Write } from '../src/index.ts';
+import { durable } from '../src/mongo.ts';
 import {
   type Corridor,
   fire,
@@ -18,9 +13,8 @@ import {
   rejection,
   tell,
   unsteady,
-} from '../support/corridor.ts';
-import { add, counter, entriesOf, entry, sumsOf } from '../support/counter.ts';
-import { signal } from '../support/signal.ts';
+} from './support/corridor.ts';
+import { add, counter, entriesOf, entry, sumsOf } from './support/counter.ts';
 
 type CommitOutcome = Awaited<ReturnType<Committer['commit']>>;
 

@@ -1,7 +1,7 @@
-import { type ActorDoc, type MachineDefinition, Poison, sharedPartsSpec } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Document } from 'mongodb';
 import { assign, setup } from 'xstate';
+import { type ActorDoc, type MachineDefinition, Poison, sharedPartsSpec } from '../src/index.ts';
 import {
   type Corridor,
   chartOptions,
@@ -10,7 +10,7 @@ import {
   openCorridor,
   rejection,
   tell,
-} from '../support/corridor.ts';
+} from './support/corridor.ts';
 
 type Terms = { ladderMs: number[]; deep: { max: number } };
 

@@ -2,12 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { durable, isOutage } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
-import { type Embedded, startEmbedded } from '../../tools/embedded/embedded.ts';
-import { type Corridor, give, openCorridor, tell } from '../support/corridor.ts';
-import { counter, entriesOf, sumsOf } from '../support/counter.ts';
+import { type Embedded, startEmbedded } from '../../../tools/embedded/embedded.ts';
+import { isOutage } from '../src/index.ts';
+import { durable } from '../src/mongo.ts';
+import { type Corridor, give, openCorridor, tell } from './support/corridor.ts';
+import { counter, entriesOf, sumsOf } from './support/counter.ts';
 
 describe('group commit without MongoDB', function () {
   this.timeout(180_000);

@@ -1,6 +1,6 @@
-import { type ActorDoc, type MachineDefinition, NewerDocument, Poison, shown } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { setup } from 'xstate';
+import { type ActorDoc, type MachineDefinition, NewerDocument, Poison, shown } from '../src/index.ts';
 import {
   type Corridor,
   chartOptions,
@@ -9,8 +9,8 @@ import {
   openCorridor,
   rejection,
   tell,
-} from '../support/corridor.ts';
-import { walker } from '../support/walker.ts';
+} from './support/corridor.ts';
+import { walker } from './support/walker.ts';
 
 describe('steps over versions of a chart', () => {
   let corridor: Corridor;

@@ -1,7 +1,10 @@
-import { type ActorDoc, type CallEffect, Lanes } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { callJobs, errandsOf, wakeJobs } from '../../packages/durable-actors/src/bundle.ts';
-import type { Errand } from '../../packages/durable-actors/src/lanes.ts';
+import { signal } from '../../../test/support/signal.ts';
+import { until } from '../../../test/support/until.ts';
+import { callJobs, errandsOf, wakeJobs } from '../src/bundle.ts';
+import type { ActorDoc, CallEffect } from '../src/index.ts';
+import type { Errand } from '../src/lanes.ts';
+import { Lanes } from '../src/lanes.ts';
 import {
   type Corridor,
   give,
@@ -9,10 +12,8 @@ import {
   openCorridor,
   openMachinery,
   tell,
-} from '../support/corridor.ts';
-import { until } from '../support/service.ts';
-import { signal } from '../support/signal.ts';
-import { lull, patienceMs, sleeper } from '../support/sleeper.ts';
+} from './support/corridor.ts';
+import { lull, patienceMs, sleeper } from './support/sleeper.ts';
 
 const errand = (n: number): Errand => ({
   machine: 'sleeper',

@@ -1,8 +1,8 @@
-import type { Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Long } from 'mongodb';
 import { assign, setup } from 'xstate';
-import { chartOptions, define } from './corridor.ts';
+import type { Write } from '../../src/index.ts';
+import { chartOptions, define, noLabels } from './corridor.ts';
 
 /** Counts its pokes; each is posted to a book, in the commit of the step. */
 export const counter = define(
@@ -39,8 +39,7 @@ export const counter = define(
             machine: 'counter',
             id: `${doc._id}_child`,
             input: { at },
-            merchantId: doc.merchantId,
-            mode: doc.mode,
+            ...noLabels,
             data: {},
           },
         ],

@@ -1,6 +1,6 @@
-import type { ActorDoc, MachineDefinition, Write, WriteEffect } from '@kusanya/durable-actors';
 import { assign, setup } from 'xstate';
-import { chartOptions, define } from './corridor.ts';
+import type { ActorDoc, MachineDefinition, Write, WriteEffect } from '../../src/index.ts';
+import { chartOptions, define, noLabels } from './corridor.ts';
 
 /** Left and right in turn; remembers what it was told, asks and is answered, and bears others. */
 const chart = setup({
@@ -52,6 +52,6 @@ export function walker(writes: Record<string, WriteEffect> = {}, more: Partial<M
 
 /** An actor for an effect to bear. */
 export const child = (step: { doc: ActorDoc; at: number }, machine: string, id: string) => ({
-  ...{ machine, id, merchantId: step.doc.merchantId, mode: step.doc.mode, data: {} },
+  ...{ ...noLabels, machine, id, data: {} },
   input: { at: step.at },
 });

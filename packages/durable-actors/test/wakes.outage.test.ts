@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CallAnswer } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { errandsOf } from '../../packages/durable-actors/src/bundle.ts';
-import { wakeQueue } from '../../packages/durable-actors/src/handover.ts';
-import { type Embedded, startEmbedded } from '../../tools/embedded/embedded.ts';
+import { until } from '../../../test/support/until.ts';
+import { type Embedded, startEmbedded } from '../../../tools/embedded/embedded.ts';
+import { errandsOf } from '../src/bundle.ts';
+import { wakeQueue } from '../src/handover.ts';
+import type { CallAnswer } from '../src/index.ts';
 import {
   type Corridor,
   give,
@@ -14,9 +15,8 @@ import {
   openCorridor,
   openMachinery,
   tell,
-} from '../support/corridor.ts';
-import { until } from '../support/service.ts';
-import { lull, patienceMs, sleeper, slept } from '../support/sleeper.ts';
+} from './support/corridor.ts';
+import { lull, patienceMs, sleeper, slept } from './support/sleeper.ts';
 
 /** A Redis of their own, to be emptied, stopped and frozen: MongoDB is the record, so nothing is lost with it. */
 describe('wake-ups and a Redis that fails', function () {
