@@ -97,7 +97,7 @@ export interface Wired {
   clock: Clock;
   log: Log;
   config: Config;
-  /** Counts and logs what the corridor does. */
+  /** Counts and logs what the engine does. */
   watch: WorkObserver;
   queues: Queues;
   rails: Rails;
@@ -152,7 +152,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const webhooks = new Webhooks({ db, clock, config });
   const poster = posterOf(config, clock);
 
-  // The corridor needs the effects and some effects need the corridor, which they reach when they run.
+  // The engine needs the effects and some effects need the engine, which they reach when they run.
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
   const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);

@@ -206,7 +206,7 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
   };
 }
 
-/** Answers carry when they were asked; the corridor adds when they came (`at`). */
+/** Answers carry when they were asked; the engine adds when they came (`at`). */
 type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
 type EventOf<Kind extends string> = Untimed<Extract<CollectionEvent, { type: `${Kind}.${string}` }>>;
 

@@ -50,7 +50,7 @@ interface FeePlansOptions {
   clock: Clock;
   /** The first version of the plan `default`. */
   firstTerms: FeeTerms;
-  /** Commits writes through the corridor; throws when somebody was faster. */
+  /** Commits writes through the engine; throws when somebody was faster. */
   commit(writes: Write[]): Promise<void>;
   cacheMs?: number;
 }

@@ -19,7 +19,7 @@ import { receiptWrites } from './receipts.ts';
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
  * one commit, so the counters are the sum of the lines at every moment (CONTRACT 18.4). Other rooms build an entry
- * with one of the postings and hand `post(entry)` to the corridor; nothing here writes.
+ * with one of the postings and hand `post(entry)` to the engine; nothing here writes.
  */
 
 export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';

@@ -60,7 +60,7 @@ interface AuditWatchOptions {
   db: Db;
   clock: Clock;
   log: Log;
-  /** Commits writes through the corridor; throws when one of them is there already. */
+  /** Commits writes through the engine; throws when one of them is there already. */
   commit(writes: Write[]): Promise<void>;
   /** How collections of older charts are read; absent: as they are stored. */
   understood?: Understood;

@@ -77,7 +77,7 @@ export class Gauges {
       ),
     );
     for (const each of this.#all()) each.reset();
-    this.#corridor();
+    this.#engine();
     for (const [part, set] of read) {
       metrics.scrapeErrors.set({ part }, set ? 0 : 1);
       set?.();
@@ -95,7 +95,7 @@ export class Gauges {
   }
 
   /** Counted where it happens, by plain numbers; shown from here. */
-  #corridor(): void {
+  #engine(): void {
     const { metrics, committer, handover, lanes } = this.#options;
     metrics.corridorConflicts.inc(committer.counts.refusals);
     metrics.corridorRetries.inc(committer.counts.retries);

@@ -18,7 +18,7 @@ export interface WorkObserver extends WorkWatch {
 }
 
 /**
- * Counts and logs what the corridor does: a line for each step, each call that was made and each alert. Lines name
+ * Counts and logs what the engine does: a line for each step, each call that was made and each alert. Lines name
  * things by their ids and hold nothing that a merchant or a customer wrote.
  */
 export function observeWork(metrics: Metrics, clock: Clock, every: Log): WorkObserver {

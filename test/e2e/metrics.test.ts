@@ -116,7 +116,7 @@ describe('metrics', () => {
     expect(await value('collections_in_state{mode="test",state="created.underReview.polling"}')).to.equal(1);
   });
 
-  it('tell of the corridor, the queues and the process', async () => {
+  it('tell of the engine, the queues and the process', async () => {
     const samples = await scrape();
     expect(samples.get('corridor_steps_total{machine="collection",cause="merchant"}')).to.equal(4);
     expect(samples.get('corridor_batch_size_count')).to.equal(samples.get('corridor_commit_seconds_count'));

@@ -3,14 +3,14 @@ import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { assign, setup } from 'xstate';
 import {
-  type Corridor,
   chartOptions,
   define,
+  type Engine,
   give,
   tell,
-} from '../../packages/durable-actors/test/support/corridor.ts';
+} from '../../packages/durable-actors/test/support/engine.ts';
 import { StepFeed, type StepFilter, type StepNotice } from '../../src/inspector/inspector.ts';
-import { openListed } from '../support/corridor.ts';
+import { openListed } from '../support/engine.ts';
 import { startTestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -28,9 +28,9 @@ const machine = setup({
   },
 });
 
-/** A process: a corridor, its connection to Redis and its feed. */
+/** A process: an engine, its connection to Redis and its feed. */
 interface Process {
-  corridor: Corridor;
+  engine: Engine;
   feed: StepFeed;
   /** What the feed publishes by. */
   redis: Redis;
@@ -51,14 +51,14 @@ describe('the feed of steps', () => {
     database?: string,
     { redisUrl, beatMs = 60_000 }: { redisUrl?: string; beatMs?: number } = {},
   ): Promise<Process> => {
-    const corridor = await openListed([define(machine)], { database });
-    const { log, actors } = corridor;
-    const queues = new Queues(redisUrl ?? (await stores()).redisUrl, corridor.db.databaseName, log);
+    const engine = await openListed([define(machine)], { database });
+    const { log, actors } = engine;
+    const queues = new Queues(redisUrl ?? (await stores()).redisUrl, engine.db.databaseName, log);
     await queues.connected(redisUrl ? 0 : 30_000);
     const feed = new StepFeed({
       actors,
       redis: queues.redis,
-      prefix: corridor.db.databaseName,
+      prefix: engine.db.databaseName,
       log,
       beatMs,
     });
@@ -66,9 +66,9 @@ describe('the feed of steps', () => {
     const close = async () => {
       feed.close();
       await queues.close();
-      await corridor.close();
+      await engine.close();
     };
-    return { corridor, feed, redis: queues.redis, close };
+    return { engine, feed, redis: queues.redis, close };
   };
   const ofSteps = () => spied.filter(({ channel }) => channel.endsWith(':steps'));
   /** All that a process has published is with the spy: it comes in the order in which it was sent. */
@@ -85,21 +85,21 @@ describe('the feed of steps', () => {
   /** Pokes until somebody elsewhere is known to watch, or no longer. */
   const pokedUntil = (doc: { _id: string }, isReached: () => Promise<boolean>, by = one) =>
     until(async () => {
-      await tell(by.corridor, doc, 'poked');
+      await tell(by.engine, doc, 'poked');
       await settled(by);
       return isReached();
     });
   /** Nothing was published of one more poke. */
   const isQuiet = async (doc: { _id: string }, by = one) => {
     const before = ofSteps().length;
-    await tell(by.corridor, doc, 'poked');
+    await tell(by.engine, doc, 'poked');
     await settled(by);
     return ofSteps().length === before;
   };
 
   beforeEach(async () => {
     one = await open();
-    prefix = one.corridor.db.databaseName;
+    prefix = one.engine.db.databaseName;
     other = await open(prefix);
     const { redisUrl } = await stores();
     spied = [];
@@ -116,16 +116,16 @@ describe('the feed of steps', () => {
   });
 
   it('publishes nothing while nobody watches', async () => {
-    const doc = await give(one.corridor, 'nest');
-    for (let n = 0; n < 20; n += 1) await tell(one.corridor, doc, 'poked');
+    const doc = await give(one.engine, 'nest');
+    for (let n = 0; n < 20; n += 1) await tell(one.engine, doc, 'poked');
     await settled();
     expect(ofSteps()).deep.equal([]);
   });
 
   it('tells watchers of the same process without Redis', async () => {
     const { heard } = await watch(one);
-    const doc = await give(one.corridor, 'nest');
-    await tell(one.corridor, doc, 'poked');
+    const doc = await give(one.engine, 'nest');
+    await tell(one.engine, doc, 'poked');
     expect(heard.map(({ from, to }) => [from, to])).deep.equal([
       [null, 'calm'],
       ['calm', 'buzzing'],
@@ -136,7 +136,7 @@ describe('the feed of steps', () => {
 
   it('tells watchers of other processes, all of a step, and stops when the last one has gone', async () => {
     const { heard, unwatch } = await watch(other);
-    const doc = await give(one.corridor, 'nest');
+    const doc = await give(one.engine, 'nest');
     await pokedUntil(doc, async () => heard.length > 0);
     const { at, seq, from, to, ...rest } = heard.at(-1)!;
     expect(seq).greaterThan(1);
@@ -150,13 +150,13 @@ describe('the feed of steps', () => {
     unwatch();
     expect(await pokedUntil(doc, () => isQuiet(doc))).equal(true);
     const before = ofSteps().length;
-    for (let n = 0; n < 10; n += 1) await tell(one.corridor, doc, 'poked');
+    for (let n = 0; n < 10; n += 1) await tell(one.engine, doc, 'poked');
     await settled();
     expect(ofSteps()).length(before);
   });
 
   it('publishes only what somebody watches', async () => {
-    const [mine, others] = [await give(one.corridor, 'nest'), await give(one.corridor, 'nest')];
+    const [mine, others] = [await give(one.engine, 'nest'), await give(one.engine, 'nest')];
     const { heard } = await watch(other, {
       actor: mine._id,
       mode: 'test',
@@ -168,8 +168,8 @@ describe('the feed of steps', () => {
     await watch(other, { merchant: 'mer_2' });
     await pokedUntil(mine, async () => heard.length > 0);
     const before = ofSteps().length;
-    await tell(one.corridor, others, 'poked');
-    await tell(one.corridor, mine, 'poked');
+    await tell(one.engine, others, 'poked');
+    await tell(one.engine, mine, 'poked');
     await settled();
     expect(ofSteps()).length(before + 1);
     expect(ofSteps().some(({ text }) => text.includes(others._id))).equal(false);
@@ -178,10 +178,10 @@ describe('the feed of steps', () => {
   it('forgets a watcher whose process died without a word', async () => {
     const brief = await open(prefix, { beatMs: 50 });
     const dead = JSON.stringify({ from: 'a dead process', watches: [{}] });
-    const doc = await give(brief.corridor, 'nest');
+    const doc = await give(brief.engine, 'nest');
     const isBelieved = await until(async () => {
       await beside.publish(`${prefix}:inspector:watchers`, dead);
-      await tell(brief.corridor, doc, 'poked');
+      await tell(brief.engine, doc, 'poked');
       await settled(brief);
       return ofSteps().length > 0;
     });
@@ -193,9 +193,9 @@ describe('the feed of steps', () => {
   it('is heard at once by a process that starts while somebody watches', async () => {
     const { heard } = await watch(one);
     const third = await open(prefix);
-    const doc = await give(third.corridor, 'nest');
+    const doc = await give(third.engine, 'nest');
     const isHeard = until(async () => {
-      await tell(third.corridor, doc, 'poked');
+      await tell(third.engine, doc, 'poked');
       return heard.length > 0;
     });
     expect(await isHeard).equal(true);
@@ -205,12 +205,12 @@ describe('the feed of steps', () => {
   it('goes on after Redis cut the line', async () => {
     const [near, far] = [await open(prefix, { beatMs: 50 }), await open(prefix, { beatMs: 50 })];
     const { heard } = await watch(far);
-    const doc = await give(near.corridor, 'nest');
+    const doc = await give(near.engine, 'nest');
     await pokedUntil(doc, async () => heard.length > 0, near);
     await beside.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     const before = heard.length;
     const isHeard = until(async () => {
-      await tell(near.corridor, doc, 'poked');
+      await tell(near.engine, doc, 'poked');
       return heard.length > before + 1;
     });
     expect(await isHeard).equal(true);
@@ -220,8 +220,8 @@ describe('the feed of steps', () => {
 
   it('shows no phone, no metadata and no secret', async () => {
     const { heard } = await watch(one);
-    const doc = await give(one.corridor, 'nest');
-    await tell(one.corridor, doc, 'poked', {
+    const doc = await give(one.engine, 'nest');
+    await tell(one.engine, doc, 'poked', {
       phone: '255712345678',
       reason: 'rang +255712345678 and 0712345678, receipt 9255712345678',
       metadata: { order: 'private' },
@@ -245,8 +245,8 @@ describe('the feed of steps', () => {
     await away.feed.watch({}, () => {
       throw new Error('a watcher of the test');
     });
-    const doc = await give(away.corridor, 'nest');
-    const { outcome } = await tell(away.corridor, doc, 'poked');
+    const doc = await give(away.engine, 'nest');
+    const { outcome } = await tell(away.engine, doc, 'poked');
     expect([outcome, heard.length]).deep.equal(['stepped', 2]);
     await away.close();
   });

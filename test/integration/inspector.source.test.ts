@@ -2,13 +2,13 @@ import type { ActorDoc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { setup } from 'xstate';
 import {
-  type Corridor,
   chartOptions,
   define,
+  type Engine,
   give,
-} from '../../packages/durable-actors/test/support/corridor.ts';
+} from '../../packages/durable-actors/test/support/engine.ts';
 import { ActorSource } from '../../src/inspector/source.ts';
-import { openListed } from '../support/corridor.ts';
+import { openListed } from '../support/engine.ts';
 
 const nest = setup({}).createMachine({
   id: 'nest',
@@ -18,13 +18,13 @@ const nest = setup({}).createMachine({
 });
 
 describe('what the inspector reads', () => {
-  let corridor: Corridor;
+  let engine: Engine;
   let source: ActorSource;
 
   before(async () => {
-    corridor = await openListed([define(nest)]);
-    source = new ActorSource(corridor);
-    const like = await give(corridor, 'nest');
+    engine = await openListed([define(nest)]);
+    source = new ActorSource(engine);
+    const like = await give(engine, 'nest');
     const states = ['calm', 'stirred.buzzing', 'stirred.stinging'];
     const docs = Array.from({ length: 6_000 }, (_none, n) => ({
       ...like,
@@ -35,19 +35,19 @@ describe('what the inspector reads', () => {
       merchantId: `mer_${n % 7}`,
       updatedAt: new Date(n),
     }));
-    const nests = corridor.db.collection<ActorDoc>('nests');
+    const nests = engine.db.collection<ActorDoc>('nests');
     await nests.deleteMany({});
     await nests.insertMany(docs);
-    await corridor.db.command({ profile: 2 });
+    await engine.db.command({ profile: 2 });
   });
   after(async () => {
-    await corridor.db.command({ profile: 0 });
-    await corridor.close();
+    await engine.db.command({ profile: 0 });
+    await engine.close();
   });
 
   /** Documents and keys that the latest look at the actors cost. */
   const cost = async () => {
-    const found = await corridor.db
+    const found = await engine.db
       .collection('system.profile')
       .find({ 'command.find': 'nests' })
       .sort({ $natural: -1 })
@@ -68,7 +68,7 @@ describe('what the inspector reads', () => {
       const { docsExamined, keysExamined } = await cost();
       expect(docsExamined).at.most(20);
       expect(keysExamined).at.most(60);
-      const all = await corridor.db
+      const all = await engine.db
         .collection<ActorDoc>('nests')
         .find({ mode: filter.mode, ...('merchant' in filter ? { merchantId: filter.merchant } : {}) })
         .sort({ _id: -1 })
@@ -79,18 +79,18 @@ describe('what the inspector reads', () => {
   }
 
   it('is a merchant’s among the newest, where no index knows merchants', async () => {
-    const db = corridor.db.collection('nests');
+    const db = engine.db.collection('nests');
     await db.dropIndex('merchantId_1_mode_1__id_-1');
-    const heads = await new ActorSource(corridor).matching({ mode: 'live', merchant: 'mer_3' }, 10);
+    const heads = await new ActorSource(engine).matching({ mode: 'live', merchant: 'mer_3' }, 10);
     expect(heads.map(({ merchantId }) => merchantId)).deep.equal(Array.from({ length: 10 }, () => 'mer_3'));
     expect((await cost()).docsExamined).at.most(600);
-    const few = await new ActorSource(corridor).matching({ mode: 'test', merchant: 'mer_3' }, 100);
+    const few = await new ActorSource(engine).matching({ mode: 'test', merchant: 'mer_3' }, 100);
     expect(few).length(9);
   });
 
   it('is, of deliveries, those of a merchant’s endpoints, however long ago', async () => {
-    const { db } = corridor;
-    const [nests] = corridor.actors.definitions.filter(({ name }) => name === 'nest');
+    const { db } = engine;
+    const [nests] = engine.actors.definitions.filter(({ name }) => name === 'nest');
     const definitions = [
       { ...nests!, name: 'delivery' },
       { ...nests!, name: 'endpoint', plural: 'doors' },

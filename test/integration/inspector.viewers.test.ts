@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type ClientOptions, WebSocket } from 'ws';
 import { setup } from 'xstate';
-import { chartOptions, define, give, tell } from '../../packages/durable-actors/test/support/corridor.ts';
+import { chartOptions, define, give, tell } from '../../packages/durable-actors/test/support/engine.ts';
 import { AppError } from '../../src/http/http.ts';
 import { Inspector, type StepFeed, type StepNotice } from '../../src/inspector/inspector.ts';
 import type { Message } from '../../src/inspector/wire.ts';
-import { openListed } from '../support/corridor.ts';
+import { openListed } from '../support/engine.ts';
 import { until } from '../support/until.ts';
 
 const nest = setup({}).createMachine({
@@ -18,7 +18,7 @@ const nest = setup({}).createMachine({
 });
 
 describe('viewers of the inspector', () => {
-  let corridor: Awaited<ReturnType<typeof openListed>>;
+  let engine: Awaited<ReturnType<typeof openListed>>;
   let server: Server;
   let inspector: Inspector;
   let isKnown: boolean;
@@ -27,12 +27,12 @@ describe('viewers of the inspector', () => {
   const viewers: WebSocket[] = [];
 
   before(async () => {
-    corridor = await openListed([define(nest)]);
+    engine = await openListed([define(nest)]);
   });
-  after(() => corridor.close());
+  after(() => engine.close());
 
   const open = async (more: { viewersMax?: number; pulseMs?: number; checkMs?: number } = {}) => {
-    const { clock, log, db, actors } = corridor;
+    const { clock, log, db, actors } = engine;
     isKnown = true;
     watching = 0;
     // Steps are told by hand here.
@@ -92,7 +92,7 @@ describe('viewers of the inspector', () => {
 
   it('who read too slowly miss the middle and get the newest snapshot', async () => {
     await open();
-    const { _id } = await give(corridor, 'nest');
+    const { _id } = await give(engine, 'nest');
     const { viewer, messages } = await view(`actor=${_id}`);
     await until(async () => messages.length >= 4);
     viewer.pause();
@@ -132,9 +132,9 @@ describe('viewers of the inspector', () => {
 
   it('are told steps in their order where notices come late, twice or not at all', async () => {
     await open();
-    const { _id } = await give(corridor, 'nest');
+    const { _id } = await give(engine, 'nest');
     const { messages } = await view(`actor=${_id}`);
-    for (let n = 0; n < 6; n += 1) await tell(corridor, { _id }, 'poked');
+    for (let n = 0; n < 6; n += 1) await tell(engine, { _id }, 'poked');
     for (const seq of [3, 2, 3, 5, 7, 6]) noticed(noticeOf(_id, seq));
     const steps = () =>
       messages.filter(({ type }) => type === '@xstate.snapshot').map((step) => step.createdAt);

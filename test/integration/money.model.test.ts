@@ -11,7 +11,7 @@ const noonMs = Date.parse('2026-11-21T09:00:00.000Z');
 
 /**
  * Merchants, payments, callbacks, late successes, operators, settlements, clock jumps and crashes in any order,
- * over the real corridor on real stores; after each of them every invariant of the books (CONTRACT 18).
+ * over the real engine on real stores; after each of them every invariant of the books (CONTRACT 18).
  */
 describe('money against a model', function () {
   this.timeout(600_000);

@@ -17,7 +17,7 @@ describe('generated paths', function () {
         expect([...surveyed.walked].sort()).to.deep.equal(all);
         const { paths, cover } = surveyed;
         expect([...replayed(surveyed, paths)].sort(), 'by the paths below alone').to.deep.equal(all);
-        expect([...replayed(surveyed, cover)].sort(), 'by the few of the corridor').to.deep.equal(all);
+        expect([...replayed(surveyed, cover)].sort(), 'by the few of the engine').to.deep.equal(all);
       });
 
       it(`keep every promise on each of ${surveyed.edges.length} steps`, () => {

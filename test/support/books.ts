@@ -117,7 +117,7 @@ export async function debited(db: Db, commit: Books['commit'], entry: JournalEnt
   }
 }
 
-/** A collection at rest, as the corridor stores it. */
+/** A collection at rest, as the engine stores it. */
 export function collectionWrite(of: Payment, status: string, state = status, isLate = false): Write {
   const { amountTzs, feeTzs, currency, merchantId, mode } = of;
   const data = { amountTzs: int64(amountTzs), feeTzs: int64(feeTzs), currency };

@@ -10,7 +10,7 @@ import {
 } from 'xstate';
 
 /**
- * A chart without the corridor: the same rules written a second time, so that the two can be compared, plus what
+ * A chart without the engine: the same rules written a second time, so that the two can be compared, plus what
  * only tests want to know (which transitions a step took). Every step goes through JSON, as a stored actor does.
  */
 

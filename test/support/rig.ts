@@ -29,7 +29,7 @@ import type { Model } from './moves.ts';
 import { freshDatabase, stores } from './stores.ts';
 
 /**
- * The charts in the real corridor, on real MongoDB, with effects that only record. Any number of processes can be
+ * The charts in the real engine, on real MongoDB, with effects that only record. Any number of processes can be
  * made over one database; what a call answers is the test's to say.
  */
 

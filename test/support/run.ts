@@ -14,7 +14,7 @@ import type { Model, Move } from './moves.ts';
 import type { Answering, Process, Rig } from './rig.ts';
 
 /**
- * One actor in the real corridor beside its chart alone: every move is made in both, and after every step the
+ * One actor in the real engine beside its chart alone: every move is made in both, and after every step the
  * stored document must be what the chart makes of the same events.
  */
 
@@ -26,7 +26,7 @@ export interface Entry {
   timer?: Timer;
 }
 
-/** One actor in the corridor beside its chart; every move is made in both, and both must agree. */
+/** One actor in the engine beside its chart; every move is made in both, and both must agree. */
 export class Run {
   readonly rig: Rig;
   readonly id: string;

@@ -25,7 +25,7 @@ import { ActorStore, type Release, type StoreOptions } from './store.ts';
 import { CommitUnknown } from './transaction.ts';
 
 /**
- * THE CORRIDOR: the only way any state changes. A step loads an actor's document, asks the pure chart,
+ * THE ENGINE: the only way any state changes. A step loads an actor's document, asks the pure chart,
  * and commits the new snapshot, the writes the chart asked for, the calls still to make and the timers, all
  * at once or not at all. Only after the commit are calls and timers handed to the queue.
  */

@@ -128,7 +128,7 @@ export interface CallView {
   readonly claimedAt: number | undefined;
 }
 
-/** What a call answers: an event to its own actor (the corridor adds `at`), and writes for the same commit. */
+/** What a call answers: an event to its own actor (the engine adds `at`), and writes for the same commit. */
 export interface CallAnswer {
   event: { type: string; [field: string]: unknown };
   writes?: Write[];
@@ -237,7 +237,7 @@ export interface WorkWatch {
 
 export type Migration = (doc: ActorDoc) => ActorDoc;
 
-/** A chart joined to its room: what wiring.ts gives to the corridor. */
+/** A chart joined to its room: what wiring.ts gives to the engine. */
 export interface MachineDefinition {
   name: string;
   /** The MongoDB collection of its actors. */
@@ -253,7 +253,7 @@ export interface MachineDefinition {
   migrations: Record<number, Migration>;
 }
 
-/** An actor that the corridor refuses to touch: its document cannot be understood or its chart throws. */
+/** An actor that the engine refuses to touch: its document cannot be understood or its chart throws. */
 export class Poison extends Error {}
 
 /** A document written by newer code than this: left for a newer worker. */

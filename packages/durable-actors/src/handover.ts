@@ -24,7 +24,7 @@ export function callQueue(type: string, lane: string | undefined): string {
   return lane ? `${type}.${lane}` : type;
 }
 
-/** Every queue that the corridor works on. */
+/** Every queue that the engine works on. */
 export function queueNames(definitions: readonly MachineDefinition[]): string[] {
   const calls = definitions.flatMap((definition) => Object.entries(definition.calls));
   const lanes = calls.flatMap(([type, { lanes }]) =>

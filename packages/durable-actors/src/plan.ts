@@ -40,7 +40,7 @@ export interface Planned {
   children: { definition: MachineDefinition; planned: Planned }[];
 }
 
-/** What of the corridor a step is planned with. */
+/** What of the engine a step is planned with. */
 export interface Planner {
   define(machine: string): MachineDefinition;
   shared: Pick<SharedParts, 'rest'>;

@@ -17,7 +17,7 @@ import {
 } from './document.ts';
 
 /**
- * The pure half of the corridor: what a chart says to an event, as data. This is the only file that calls
+ * The pure half of the engine: what a chart says to an event, as data. This is the only file that calls
  * XState, so the traps of its pure functions (README.md, "Traps") are all met here.
  */
 
@@ -38,7 +38,7 @@ export interface Transitioned {
   moved: boolean;
 }
 
-/** XState's own union leaves out cancel and emit, so the corridor has its own. */
+/** XState's own union leaves out cancel and emit, so the engine has its own. */
 type ChartAction =
   | {
       type: 'xstate.raise';
@@ -54,7 +54,7 @@ export const reservedPrefix = 'xstate.';
 export function stateText(value: unknown): string {
   if (typeof value === 'string') return value;
   const [entry, ...others] = Object.entries(value as Record<string, unknown>);
-  if (!entry || others.length > 0) throw new Poison('a chart of the corridor has exactly one active branch');
+  if (!entry || others.length > 0) throw new Poison('a chart of the engine has exactly one active branch');
   const inner = stateText(entry[1]);
   return inner === '' ? entry[0] : `${entry[0]}.${inner}`;
 }
@@ -259,7 +259,7 @@ function sort(
         { id, event: event.type, dueAt, armedSeq: seq },
       ];
     } else if (action.type.startsWith(reservedPrefix)) {
-      throw new Poison(`${action.type} has no place in a chart of the corridor`);
+      throw new Poison(`${action.type} has no place in a chart of the engine`);
     } else {
       asked.push({ type: action.type, params: (action.params ?? {}) as Record<string, unknown> });
     }
@@ -275,7 +275,7 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
   return Number.isFinite(due) ? new Date(due) : null;
 }
 
-/** What the corridor cannot work with, found when it is built rather than at the first payment. */
+/** What the engine cannot work with, found when it is built rather than at the first payment. */
 export function checkDefinition(definition: MachineDefinition): void {
   const { name, machine } = definition;
   const version = versionOf(definition);

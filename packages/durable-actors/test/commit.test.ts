@@ -4,32 +4,32 @@ import { Long, type MongoClient } from 'mongodb';
 import { signal } from '../../../test/support/signal.ts';
 import { Committer, CommitUnknown, isOutage, StepRefused, type Write } from '../src/index.ts';
 import { durable } from '../src/mongo.ts';
+import { add, counter, entriesOf, entry, sumsOf } from './support/counter.ts';
 import {
-  type Corridor,
+  type Engine,
   fire,
   give,
   lostAnswer,
-  openCorridor,
+  openEngine,
   rejection,
   tell,
   unsteady,
-} from './support/corridor.ts';
-import { add, counter, entriesOf, entry, sumsOf } from './support/counter.ts';
+} from './support/engine.ts';
 
 type CommitOutcome = Awaited<ReturnType<Committer['commit']>>;
 
 describe('group commit', () => {
-  let corridor: Corridor;
+  let engine: Engine;
   let committer: Committer;
 
   beforeEach(async () => {
-    corridor = await openCorridor([counter]);
-    committer = corridor.committer;
+    engine = await openEngine([counter]);
+    committer = engine.committer;
   });
-  afterEach(() => corridor.close());
+  afterEach(() => engine.close());
 
-  const entries = () => entriesOf(corridor.db);
-  const sums = () => sumsOf(corridor.db);
+  const entries = () => entriesOf(engine.db);
+  const sums = () => sumsOf(engine.db);
   const refused = (outcomes: CommitOutcome[]) => outcomes.flatMap((each) => (each.ok ? [] : [each.write]));
 
   it('writes many steps in few transactions', async () => {
@@ -44,7 +44,7 @@ describe('group commit', () => {
   it('lets requests overtake what workers write, and keeps half of a batch for that', async () => {
     const batches: string[][] = [];
     const observed = new Committer({
-      ...{ client: corridor.db.client, db: corridor.db, log: corridor.log, largestBatch: 6 },
+      ...{ client: engine.db.client, db: engine.db, log: engine.log, largestBatch: 6 },
       observe: ({ members }) =>
         void batches.push(members.map(({ writes: [write] }) => (write as { doc: { _id: string } }).doc._id)),
     });
@@ -97,7 +97,7 @@ describe('group commit', () => {
     beforeEach(async () => {
       await entries().insertOne({ _id: 'taken' });
       await sums().insertOne({ _id: 'purse', available: 9 });
-      await corridor.db.createCollection('strict', { validator: { $jsonSchema: { required: ['name'] } } });
+      await engine.db.createCollection('strict', { validator: { $jsonSchema: { required: ['name'] } } });
     });
 
     const guilty: Record<string, { write: Write; hears: 'refusal' | 'error' }> = {
@@ -152,32 +152,32 @@ describe('group commit', () => {
 
   describe('of a step that the books refuse', () => {
     it('answers a caller, who may try something else', async () => {
-      const doc = await give(corridor, 'counter');
-      await tell(corridor, doc, 'poked', { key: 'once' });
-      expect(await rejection(tell(corridor, doc, 'poked', { key: 'once' }))).instanceOf(StepRefused);
-      expect((await corridor.stored('counter', doc._id)).quarantined).equal(undefined);
-      expect((await tell(corridor, doc, 'poked', { key: 'twice' })).outcome).equal('stepped');
+      const doc = await give(engine, 'counter');
+      await tell(engine, doc, 'poked', { key: 'once' });
+      expect(await rejection(tell(engine, doc, 'poked', { key: 'once' }))).instanceOf(StepRefused);
+      expect((await engine.stored('counter', doc._id)).quarantined).equal(undefined);
+      expect((await tell(engine, doc, 'poked', { key: 'twice' })).outcome).equal('stepped');
       expect(await sums().findOne({ _id: 'pokes' })).deep.include({ pokes: 2 });
     });
 
     it('quarantines where nobody asked: books and chart disagree', async () => {
-      const doc = await give(corridor, 'counter');
+      const doc = await give(engine, 'counter');
       await entries().insertOne({ _id: `${doc._id}.2` });
-      expect(await rejection(fire(corridor, doc))).instanceOf(StepRefused);
-      const { quarantined, dueAt } = await corridor.stored('counter', doc._id);
+      expect(await rejection(fire(engine, doc))).instanceOf(StepRefused);
+      const { quarantined, dueAt } = await engine.stored('counter', doc._id);
       expect(quarantined?.why).equal('a step was refused by entries');
       expect(dueAt).equal(null);
-      expect(await corridor.alerts(doc._id)).have.length(1);
+      expect(await engine.alerts(doc._id)).have.length(1);
     });
   });
 
   describe('of two processes at once', () => {
-    let other: Corridor;
+    let other: Engine;
     beforeEach(async () => {
-      other = await openCorridor([counter], { database: corridor.db.databaseName });
+      other = await openEngine([counter], { database: engine.db.databaseName });
     });
     afterEach(() => other.close());
-    const both = () => [corridor, other];
+    const both = () => [engine, other];
 
     it('adds up on one counter, from its very first use', async () => {
       for (let round = 0; round < 10; round += 1) {
@@ -210,7 +210,7 @@ describe('group commit', () => {
 
   it('lets only those wait who need what somebody has locked and does not let go, as a killed process does', async () => {
     await entries().insertOne({ _id: 'known' });
-    const dead = corridor.client.startSession();
+    const dead = engine.client.startSession();
     dead.startTransaction();
     await entries().insertOne({ _id: 'locked' }, { session: dead });
     let isWaiting = true;
@@ -266,7 +266,7 @@ describe('group commit', () => {
   it('goes on beside a batch that adds to counters, which no second one joins', async () => {
     const [begun, held] = [signal(), signal()];
     let commits = 0;
-    const client = unsteady(corridor.client, async (commit) => {
+    const client = unsteady(engine.client, async (commit) => {
       commits += 1;
       if (commits === 1) {
         begun.happen();
@@ -274,7 +274,7 @@ describe('group commit', () => {
       }
       await commit();
     });
-    committer = new Committer({ client, db: corridor.db, log: corridor.log });
+    committer = new Committer({ client, db: engine.db, log: engine.log });
     const adding = [committer.commit([entry('a1'), add('sum', { n: 1 })])];
     await begun.happened;
     adding.push(committer.commit([entry('a2'), add('sum', { n: 1 })]));
@@ -300,7 +300,7 @@ describe('group commit', () => {
 
   it('is repeated while MongoDB calls the fault transient, and counts once', async () => {
     await sums().insertOne({ _id: 'sum', n: 0 });
-    const session = corridor.client.startSession();
+    const session = engine.client.startSession();
     session.startTransaction({ writeConcern: durable });
     await sums().updateOne({ _id: 'sum' }, { $inc: { n: 100 } }, { session });
     const written = committer.commit([entry('waits'), add('sum', { n: 1 })]);
@@ -317,7 +317,7 @@ describe('group commit', () => {
     const brokenLine = () =>
       Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' });
     let isWhole = false;
-    const db = new Proxy(corridor.db, {
+    const db = new Proxy(engine.db, {
       get: (target, name) => {
         if (name === 'command' && !isWhole) {
           isWhole = true;
@@ -328,12 +328,12 @@ describe('group commit', () => {
       },
     });
     let commits = 0;
-    const client = unsteady(corridor.client, async (commit) => {
+    const client = unsteady(engine.client, async (commit) => {
       commits += 1;
       if (commits === 1) throw brokenLine();
       await commit();
     });
-    committer = new Committer({ client, db, log: corridor.log });
+    committer = new Committer({ client, db, log: engine.log });
     expect(await committer.commit([entry('once'), add('sum', { n: 1 })])).deep.equal({ ok: true });
     expect(committer.counts).deep.include({ batches: 1, retries: 1, splits: 0 });
     expect(commits).equal(2);
@@ -345,12 +345,12 @@ describe('group commit', () => {
   describe('whose answer is lost', () => {
     let answers: ('lost' | 'cut off')[] = [];
     let commits = 0;
-    let steady: Corridor;
+    let steady: Engine;
     /** What happens elsewhere before the loss is noticed. */
     let meanwhile: () => Promise<unknown>;
 
     beforeEach(async () => {
-      steady = corridor;
+      steady = engine;
       answers = [];
       commits = 0;
       meanwhile = async () => {};
@@ -362,10 +362,10 @@ describe('group commit', () => {
         await meanwhile();
         if (fate) throw lostAnswer();
       });
-      corridor = await openCorridor([counter], {
+      engine = await openEngine([counter], {
         ...{ client, committerClient, database: db.databaseName, patienceMs: 40 },
       });
-      committer = corridor.committer;
+      committer = engine.committer;
     });
     afterEach(async () => {
       await steady.close();
@@ -373,7 +373,7 @@ describe('group commit', () => {
 
     it('repeats the commit alone, never the writes', async () => {
       answers = ['lost', 'lost'];
-      committer = new Committer({ client: unsteadyOnce(), db: corridor.db, log: corridor.log });
+      committer = new Committer({ client: unsteadyOnce(), db: engine.db, log: engine.log });
       expect(await committer.commit([entry('once'), add('sum', { n: 1 })])).deep.equal({ ok: true });
       expect(commits).equal(3);
       expect(committer.counts).deep.include({ batches: 1, documents: 2, retries: 0 });
@@ -398,17 +398,17 @@ describe('group commit', () => {
 
     for (const fate of ['lost', 'cut off'] as const) {
       it(`${fate === 'lost' ? 'recognises a step that was applied' : 'takes a step again that was not'}`, async () => {
-        const doc = await give(corridor, 'counter');
+        const doc = await give(engine, 'counter');
         const heard: number[] = [];
-        corridor.actors.onStep((step) => void heard.push(step.doc.seq));
+        engine.actors.onStep((step) => void heard.push(step.doc.seq));
         answers = [...loseUntilPatienceEnds(fate)];
-        const result = await tell(corridor, doc, 'poked');
+        const result = await tell(engine, doc, 'poked');
         expect(result).deep.include({ outcome: 'stepped', from: 'only', to: 'only', asked: ['post'] });
-        expect((await corridor.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 1 });
-        expect((await corridor.history(doc._id)).map(({ seq }) => seq)).deep.equal([1, 2]);
+        expect((await engine.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 1 });
+        expect((await engine.history(doc._id)).map(({ seq }) => seq)).deep.equal([1, 2]);
         expect(await sums().findOne({ _id: 'pokes' })).deep.include({ pokes: 1 });
         expect(heard, 'calls and timers are handed over once').deep.equal([2]);
-        expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+        expect((await tell(engine, doc, 'poked')).outcome).equal('stepped');
       });
     }
 
@@ -418,39 +418,37 @@ describe('group commit', () => {
     }
 
     it('recognises the step although another process has gone on from it', async () => {
-      const doc = await give(corridor, 'counter');
+      const doc = await give(engine, 'counter');
       meanwhile = async () => {
         meanwhile = async () => {};
         await tell(steady, doc, 'poked');
       };
       answers = [...loseUntilPatienceEnds('lost')];
-      await tell(corridor, doc, 'poked');
-      expect((await corridor.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 2 });
+      await tell(engine, doc, 'poked');
+      expect((await engine.stored('counter', doc._id)).snapshot.context).deep.equal({ pokes: 2 });
     });
 
     it('hands over the calls and the children of a step that was applied', async () => {
-      const doc = await give(corridor, 'counter');
+      const doc = await give(engine, 'counter');
       const heard: string[] = [];
-      corridor.actors.onStep(
-        (step) => void heard.push(`${step.doc._id} ${step.newCalls.map(({ id }) => id)}`),
-      );
+      engine.actors.onStep((step) => void heard.push(`${step.doc._id} ${step.newCalls.map(({ id }) => id)}`));
       answers = [...loseUntilPatienceEnds('lost')];
-      await tell(corridor, doc, 'called');
+      await tell(engine, doc, 'called');
       answers = [...loseUntilPatienceEnds('lost')];
-      await tell(corridor, doc, 'borne');
+      await tell(engine, doc, 'borne');
       expect(heard).deep.equal([`${doc._id} ${doc._id}.2.0`, `${doc._id} `, `${doc._id}_child `]);
     });
 
     it('finds the actor that was born all the same', async () => {
       answers = [...loseUntilPatienceEnds('lost')];
-      const doc = await give(corridor, 'counter');
-      expect((await corridor.stored('counter', doc._id)).seq).equal(1);
+      const doc = await give(engine, 'counter');
+      expect((await engine.stored('counter', doc._id)).seq).equal(1);
     });
 
     it('says so when the actor was not born', async () => {
       answers = [...loseUntilPatienceEnds('cut off')];
-      expect(await rejection(give(corridor, 'counter'))).instanceOf(CommitUnknown);
-      expect(await corridor.db.collection('counters').countDocuments()).equal(0);
+      expect(await rejection(give(engine, 'counter'))).instanceOf(CommitUnknown);
+      expect(await engine.db.collection('counters').countDocuments()).equal(0);
     });
   });
 });

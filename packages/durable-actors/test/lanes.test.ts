@@ -5,14 +5,7 @@ import { callJobs, errandsOf, wakeJobs } from '../src/bundle.ts';
 import type { ActorDoc, CallEffect } from '../src/index.ts';
 import type { Errand } from '../src/lanes.ts';
 import { Lanes } from '../src/lanes.ts';
-import {
-  type Corridor,
-  give,
-  type Machinery,
-  openCorridor,
-  openMachinery,
-  tell,
-} from './support/corridor.ts';
+import { type Engine, give, type Machinery, openEngine, openMachinery, tell } from './support/engine.ts';
 import { lull, patienceMs, sleeper } from './support/sleeper.ts';
 
 const errand = (n: number): Errand => ({
@@ -115,24 +108,24 @@ describe('jobs', () => {
 });
 
 describe('calls of this process’s own commits', () => {
-  let corridor: Corridor;
+  let engine: Engine;
   let machinery: Machinery;
   const opened: { close(): Promise<void> }[] = [];
   afterEach(async () => {
     for (const each of opened.splice(0)) await each.close();
   });
 
-  const open = async (run?: CallEffect['run'], beside?: Corridor) => {
+  const open = async (run?: CallEffect['run'], beside?: Engine) => {
     const shared = beside && { database: beside.db.databaseName, clock: beside.clock };
-    corridor = await openCorridor([sleeper(run)], { ...shared, owner: `process-${opened.length}` });
-    machinery = await openMachinery(corridor, { leaseMs });
-    opened.push(machinery, corridor);
+    engine = await openEngine([sleeper(run)], { ...shared, owner: `process-${opened.length}` });
+    machinery = await openMachinery(engine, { leaseMs });
+    opened.push(machinery, engine);
     await machinery.lease.live();
-    return { corridor, machinery };
+    return { engine, machinery };
   };
-  const stored = (doc: { _id: string }) => corridor.stored('sleeper', doc._id);
+  const stored = (doc: { _id: string }) => engine.stored('sleeper', doc._id);
   const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard as string[];
-  const asker = async (type = 'asking', of = corridor): Promise<ActorDoc> => {
+  const asker = async (type = 'asking', of = engine): Promise<ActorDoc> => {
     const { _id } = await give(of, 'sleeper');
     return (await tell(of, { _id }, type)).doc;
   };
@@ -161,8 +154,8 @@ describe('calls of this process’s own commits', () => {
     await open();
     const counts = added(machinery);
     machinery.workers.start();
-    const [asleep] = await lull(corridor, 1, 60_000);
-    corridor.clock.advance(60_000);
+    const [asleep] = await lull(engine, 1, 60_000);
+    engine.clock.advance(60_000);
     await machinery.handover.flush();
     expect(await until(async () => (await stored(asleep!)).state === 'awake')).equal(true);
     expect(counts.get('wake')).equal(undefined);
@@ -176,10 +169,10 @@ describe('calls of this process’s own commits', () => {
     await machinery.handover.flush();
     expect(counts.get('ask')).within(2, 30);
     const answered = signal();
-    const { corridor: other, machinery: ofOther } = await open(async () => {
+    const { engine: other, machinery: ofOther } = await open(async () => {
       await answered.happened;
       return { event: { type: 'answered' } };
-    }, corridor);
+    }, engine);
     ofOther.workers.start();
     const mine = await asker('asking', other);
     expect((await stored(mine)).calls[0]!.owner).equal(other.owner);
@@ -192,7 +185,7 @@ describe('calls of this process’s own commits', () => {
   });
 
   it('of a dead process are made by another as soon as its lease is over; what it had claimed is lost at once', async () => {
-    const { corridor: dead, machinery: ofDead } = await open(() => new Promise(() => {}));
+    const { engine: dead, machinery: ofDead } = await open(() => new Promise(() => {}));
     ofDead.workers.start();
     const [asking, pushing] = [await asker(), await asker('pushing')];
     await dead.actors.claim({ machine: 'sleeper', id: pushing._id }, pushing.calls[0]!.id);
@@ -205,14 +198,14 @@ describe('calls of this process’s own commits', () => {
     machinery.workers.start();
     await machinery.sweeper.sweep();
     expect([await heard(asking), await heard(pushing)], 'it lives').deep.equal([[], []]);
-    corridor.clock.advance(leaseMs);
+    engine.clock.advance(leaseMs);
     await machinery.lease.live();
     await machinery.sweeper.sweep();
     expect(await until(async () => (await heard(asking)).length > 0)).equal(true);
     expect([await heard(asking), await heard(pushing)]).deep.equal([['answered'], ['lost']]);
     expect(losses, 'one process died with it').equal(1);
     expect(await machinery.lease.unburied()).deep.equal([]);
-    expect(corridor.clock.now()).below(asking.calls[0]!.notBefore.getTime() + patienceMs);
+    expect(engine.clock.now()).below(asking.calls[0]!.notBefore.getTime() + patienceMs);
   });
 
   it('that had not begun when the process ends go to the queue; what had begun is waited for', async () => {
@@ -228,7 +221,7 @@ describe('calls of this process’s own commits', () => {
     const first = await Promise.all(Array.from({ length: 10 }, () => asker()));
     await begun.happened;
     await until(async () =>
-      corridor.lanes.counts().some(({ queue, running }) => queue === 'ask' && running === 10),
+      engine.lanes.counts().some(({ queue, running }) => queue === 'ask' && running === 10),
     );
     isFirst = false;
     const second = await asker();

@@ -3,7 +3,7 @@ import { freshDatabase, stores } from '../../../test/support/stores.ts';
 import { until } from '../../../test/support/until.ts';
 import { Queues } from '../src/index.ts';
 import { silent } from '../src/log.ts';
-import { rejection } from './support/corridor.ts';
+import { rejection } from './support/engine.ts';
 
 /** An open socket says nothing: Redis is there when it answers, to those who add and to those who take. */
 describe('a Redis that is connected', () => {

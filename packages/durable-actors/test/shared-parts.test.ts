@@ -2,15 +2,7 @@ import { expect } from 'chai';
 import type { Document } from 'mongodb';
 import { assign, setup } from 'xstate';
 import { type ActorDoc, type MachineDefinition, Poison, sharedPartsSpec } from '../src/index.ts';
-import {
-  type Corridor,
-  chartOptions,
-  define,
-  give,
-  openCorridor,
-  rejection,
-  tell,
-} from './support/corridor.ts';
+import { chartOptions, define, type Engine, give, openEngine, rejection, tell } from './support/engine.ts';
 
 type Terms = { ladderMs: number[]; deep: { max: number } };
 
@@ -44,32 +36,32 @@ const climber = (version?: string, more: Partial<MachineDefinition> = {}) =>
   define(chart(version), { shared: ['terms'], ...more });
 
 describe('What very many actors share', () => {
-  let corridor: Corridor;
-  const others: Corridor[] = [];
+  let engine: Engine;
+  const others: Engine[] = [];
   const terms = (max = 3): Terms => ({ ladderMs: [1, 2, 3], deep: { max } });
 
   beforeEach(async () => {
-    corridor = await openCorridor([climber()]);
+    engine = await openEngine([climber()]);
   });
   afterEach(async () => {
-    for (const each of [corridor, ...others.splice(0)]) await each.close();
+    for (const each of [engine, ...others.splice(0)]) await each.close();
   });
 
   /** Another process on the same database, which has met nothing yet. */
   const another = async (definition = climber()) => {
-    const opened = await openCorridor([definition], { database: corridor.db.databaseName });
+    const opened = await openEngine([definition], { database: engine.db.databaseName });
     others.push(opened);
     return opened;
   };
-  const parts = () => corridor.db.collection<Document & { _id: string }>(sharedPartsSpec.name);
-  const stored = async (id: string) => (await corridor.stored('climber', id)).snapshot.context;
+  const parts = () => engine.db.collection<Document & { _id: string }>(sharedPartsSpec.name);
+  const stored = async (id: string) => (await engine.stored('climber', id)).snapshot.context;
   const ref = (id: string) => ({ machine: 'climber', id });
-  const contextOf = async (at: Corridor, id: string) => (await at.actors.read(ref(id)))?.snapshot.context;
+  const contextOf = async (at: Engine, id: string) => (await at.actors.read(ref(id)))?.snapshot.context;
 
   it('is stored once, and actors rest with its id', async () => {
     const [one, two] = [
-      await give(corridor, 'climber', { input: { terms: terms() } }),
-      await give(corridor, 'climber', { input: { terms: terms() } }),
+      await give(engine, 'climber', { input: { terms: terms() } }),
+      await give(engine, 'climber', { input: { terms: terms() } }),
     ];
     const found = await parts().find().toArray();
     expect(found.map(({ value }) => value)).deep.equal([terms()]);
@@ -80,9 +72,9 @@ describe('What very many actors share', () => {
   });
 
   it('is there for every step, dry or not, and no step writes it', async () => {
-    const { _id } = await give(corridor, 'climber', { input: { terms: terms() } });
+    const { _id } = await give(engine, 'climber', { input: { terms: terms() } });
     const before = await stored(_id);
-    expect((await tell(corridor, { _id }, 'poked')).outcome).equal('stepped');
+    expect((await tell(engine, { _id }, 'poked')).outcome).equal('stepped');
     expect(await stored(_id)).deep.equal({ ...before, count: 3 });
     const fresh = await another();
     expect(await fresh.actors.dryRun(ref(_id), { type: 'poked', at: 1 })).deep.include({ accepted: true });
@@ -92,35 +84,35 @@ describe('What very many actors share', () => {
   });
 
   it('stays what it was for whoever began with it, when settings change', async () => {
-    const old = await give(corridor, 'climber', { input: { terms: terms(3) } });
+    const old = await give(engine, 'climber', { input: { terms: terms(3) } });
     const later = await another();
     const young = await give(later, 'climber', { input: { terms: terms(5) } });
-    for (const at of [corridor, later]) for (const doc of [old, young]) await tell(at, doc, 'poked');
+    for (const at of [engine, later]) for (const doc of [old, young]) await tell(at, doc, 'poked');
     expect(await contextOf(later, old._id)).deep.equal({ terms: terms(3), count: 6 });
-    expect(await contextOf(corridor, young._id)).deep.equal({ terms: terms(5), count: 10 });
+    expect(await contextOf(engine, young._id)).deep.equal({ terms: terms(5), count: 10 });
     expect(await parts().countDocuments()).equal(2);
   });
 
   it('is asked for in one query for all who are read together, and once in a life', async () => {
     const docs: ActorDoc[] = [];
     for (const max of [1, 2, 3, 4])
-      docs.push(await give(corridor, 'climber', { input: { terms: terms(max) } }));
+      docs.push(await give(engine, 'climber', { input: { terms: terms(max) } }));
     const fresh = await another();
-    await corridor.db.command({ profile: 2 });
+    await engine.db.command({ profile: 2 });
     const ids = docs.map(({ _id }) => _id);
     for (const _round of [1, 2]) {
       const read = await Promise.all(ids.map((id) => contextOf(fresh, id)));
       expect(read).deep.equal([1, 2, 3, 4].map((max) => ({ terms: terms(max), count: 0 })));
     }
-    await corridor.db.command({ profile: 0 });
-    const ns = `${corridor.db.databaseName}.${sharedPartsSpec.name}`;
-    expect(await corridor.db.collection('system.profile').countDocuments({ ns })).equal(1);
+    await engine.db.command({ profile: 0 });
+    const ns = `${engine.db.databaseName}.${sharedPartsSpec.name}`;
+    expect(await engine.db.collection('system.profile').countDocuments({ ns })).equal(1);
   });
 
   it('is made by one process and met by the other, when both are first', async () => {
     const second = await another();
     const made = await Promise.all(
-      [corridor, second, corridor, second].map((at) => give(at, 'climber', { input: { terms: terms() } })),
+      [engine, second, engine, second].map((at) => give(at, 'climber', { input: { terms: terms() } })),
     );
     expect(await parts().countDocuments()).equal(1);
     const ids = await Promise.all(made.map(async ({ _id }) => (await stored(_id)).terms));
@@ -151,8 +143,8 @@ describe('What very many actors share', () => {
   });
 
   it('sets the actor aside where it is stored nowhere, and lets it go on once it is back', async () => {
-    const { _id } = await give(corridor, 'climber', { input: { terms: terms() } });
-    await tell(corridor, { _id }, 'waited');
+    const { _id } = await give(engine, 'climber', { input: { terms: terms() } });
+    await tell(engine, { _id }, 'waited');
     const [part] = await parts().find().toArray();
     await parts().deleteMany({});
     const fresh = await another();
@@ -166,8 +158,8 @@ describe('What very many actors share', () => {
   });
 
   it('is changed by no chart', async () => {
-    const { _id } = await give(corridor, 'climber', { input: { terms: terms() } });
-    expect(await rejection(tell(corridor, { _id }, 'meddled'))).instanceOf(Poison);
-    expect((await corridor.stored('climber', _id)).quarantined?.why).match(/changed terms/);
+    const { _id } = await give(engine, 'climber', { input: { terms: terms() } });
+    expect(await rejection(tell(engine, { _id }, 'meddled'))).instanceOf(Poison);
+    expect((await engine.stored('climber', _id)).quarantined?.why).match(/changed terms/);
   });
 });

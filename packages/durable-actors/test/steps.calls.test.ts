@@ -4,18 +4,18 @@ import { MongoNetworkError } from 'mongodb';
 import { assign, setup } from 'xstate';
 import type { ActorDoc, CallAnswer, CallEffect, MachineDefinition } from '../src/index.ts';
 import {
-  type Corridor,
   chartOptions,
   define,
+  type Engine,
   give,
   lostAnswer,
   type Machinery,
-  openCorridor,
+  openEngine,
   openMachinery,
   rejection,
   tell,
   unsteady,
-} from './support/corridor.ts';
+} from './support/engine.ts';
 
 /** Asks the world: `push` at most once, `ask` for a fact, `tell` for an answer that may come too late. */
 const chart = setup({
@@ -78,18 +78,18 @@ function caller(runs: Runs = {}, more: Partial<CallEffect> = {}): MachineDefinit
 }
 
 describe('calls of a step', () => {
-  let corridor: Corridor;
+  let engine: Engine;
   let machinery: Machinery;
   const opened: { close(): Promise<void> }[] = [];
 
   const open = async (runs: Runs = {}, more: Partial<CallEffect> = {}, options = {}) => {
-    corridor = await openCorridor([caller(runs, more)], options);
-    machinery = await openMachinery(corridor);
-    opened.push(machinery, corridor);
-    return corridor;
+    engine = await openEngine([caller(runs, more)], options);
+    machinery = await openMachinery(engine);
+    opened.push(machinery, engine);
+    return engine;
   };
   const openOther = async () => {
-    const other = await openCorridor([caller()], { database: corridor.db.databaseName });
+    const other = await openEngine([caller()], { database: engine.db.databaseName });
     opened.push(other);
     return other;
   };
@@ -97,18 +97,18 @@ describe('calls of a step', () => {
     for (const each of opened.splice(0)) await each.close();
   });
 
-  const stored = (doc: { _id: string }) => corridor.stored('caller', doc._id);
+  const stored = (doc: { _id: string }) => engine.stored('caller', doc._id);
   const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard;
   /** A new actor that waits for a call. */
   const waiting = async (type: 'pushing' | 'asking' | 'telling') => {
-    const { _id } = await give(corridor, 'caller');
-    const { doc } = await tell(corridor, { _id }, type);
+    const { _id } = await give(engine, 'caller');
+    const { doc } = await tell(engine, { _id }, type);
     return { doc, call: doc.calls[0]! };
   };
   const make = (doc: ActorDoc, callId: string) => machinery.workers.make('caller', doc._id, callId, 0);
   const answer = (doc: ActorDoc, callId: string, type: string, factual: boolean) =>
     tell(
-      corridor,
+      engine,
       doc,
       type,
       {},
@@ -140,7 +140,7 @@ describe('calls of a step', () => {
     const { doc, call } = await waiting('telling');
     await make(doc, call.id);
     expect(await stored(doc)).deep.include({ calls: [], seq: 3 });
-    expect((await corridor.history(doc._id)).map(({ seq }) => seq)).deep.equal([1, 2]);
+    expect((await engine.history(doc._id)).map(({ seq }) => seq)).deep.equal([1, 2]);
   });
 
   it('once gone are not made, and an answer to them is dropped unless it is a fact', async () => {
@@ -163,11 +163,11 @@ describe('calls of a step', () => {
 
   it('that tell another actor are heard there once, though they are made twice', async () => {
     await open();
-    const doc = await give(corridor, 'caller');
+    const doc = await give(engine, 'caller');
     const byCall = { stepId: 'caller_0.2.0', cause: { kind: 'call', id: 'caller_0.2.0' } } as const;
-    await tell(corridor, doc, 'push.done', {}, byCall);
-    await tell(corridor, doc, 'poked');
-    const again = await tell(corridor, doc, 'push.done', {}, byCall);
+    await tell(engine, doc, 'push.done', {}, byCall);
+    await tell(engine, doc, 'poked');
+    const again = await tell(engine, doc, 'push.done', {}, byCall);
     expect(again).deep.include({ outcome: 'stepped', asked: [] });
     expect(await heard(doc)).deep.equal(['push.done', 'poked']);
   });
@@ -179,7 +179,7 @@ describe('calls of a step', () => {
     it(`keep their answer through an outage of MongoDB ${what}: it is heard once`, async () => {
       await open();
       const { doc, call } = await waiting('asking');
-      const { committer } = corridor;
+      const { committer } = engine;
       const commit = committer.commit.bind(committer);
       let outages = 1;
       committer.commit = async (writes) => {
@@ -213,7 +213,7 @@ describe('calls of a step', () => {
       for (let round = 0; round < 5; round += 1) {
         const { doc, call } = await waiting('pushing');
         const claims = Array.from({ length: 20 }, (_, n) =>
-          (n % 2 ? corridor : other).actors.claim({ machine: 'caller', id: doc._id }, call.id),
+          (n % 2 ? engine : other).actors.claim({ machine: 'caller', id: doc._id }, call.id),
         );
         expect((await Promise.all(claims)).filter(Boolean)).have.length(1);
         expect((await stored(doc)).calls[0]!.startedAt).instanceOf(Date);
@@ -224,8 +224,8 @@ describe('calls of a step', () => {
       await open();
       const other = await openOther();
       const { doc, call } = await waiting('pushing');
-      const pokes = Array.from({ length: 20 }, (_, n) => tell(n % 2 ? corridor : other, doc, 'poked'));
-      const claims = [corridor, other, corridor, other].map((each) =>
+      const pokes = Array.from({ length: 20 }, (_, n) => tell(n % 2 ? engine : other, doc, 'poked'));
+      const claims = [engine, other, engine, other].map((each) =>
         each.actors.claim({ machine: 'caller', id: doc._id }, call.id),
       );
       expect((await Promise.all(claims)).filter(Boolean)).have.length(1);
@@ -240,21 +240,21 @@ describe('calls of a step', () => {
     it('are claimed in turn with the steps of their process, and part no batch', async () => {
       await open();
       const all = await Promise.all(Array.from({ length: 30 }, () => waiting('pushing')));
-      const { splits, refusals } = corridor.committer.counts;
+      const { splits, refusals } = engine.committer.counts;
       const claims = all.map(({ doc, call }) =>
-        corridor.actors.claim({ machine: 'caller', id: doc._id }, call.id),
+        engine.actors.claim({ machine: 'caller', id: doc._id }, call.id),
       );
-      await Promise.all(all.map(({ doc }) => tell(corridor, doc, 'poked')));
+      await Promise.all(all.map(({ doc }) => tell(engine, doc, 'poked')));
       expect((await Promise.all(claims)).filter(Boolean)).have.length(30);
-      expect(corridor.committer.counts).include({ splits, refusals });
+      expect(engine.committer.counts).include({ splits, refusals });
     });
 
     it('are looked for soon while nobody has claimed them, and after their patience from then on', async () => {
       await open();
       const { doc, call } = await waiting('pushing');
       expect(call.dueAt.getTime() - call.notBefore.getTime()).equal(5_000);
-      corridor.clock.advance(4_000);
-      await corridor.actors.claim({ machine: 'caller', id: doc._id }, call.id);
+      engine.clock.advance(4_000);
+      await engine.actors.claim({ machine: 'caller', id: doc._id }, call.id);
       const { calls, dueAt } = await stored(doc);
       expect(calls[0]!.dueAt.getTime() - calls[0]!.startedAt!.getTime()).equal(patienceMs);
       expect(dueAt).deep.equal(calls[0]!.dueAt);
@@ -265,7 +265,7 @@ describe('calls of a step', () => {
       const { doc, call } = await waiting('pushing');
       await make(doc, call.id);
       const other = await openOther();
-      for (const each of [corridor, other]) {
+      for (const each of [engine, other]) {
         expect(await each.actors.claim({ machine: 'caller', id: doc._id }, call.id)).equal(false);
       }
     });
@@ -303,10 +303,10 @@ describe('calls of a step', () => {
         const now = await stored(doc);
         for (const each of now.calls) await machinery.workers.overdue('caller', now, each);
       };
-      corridor.clock.advance(patienceMs - 15_000);
+      engine.clock.advance(patienceMs - 15_000);
       await overdue();
       expect(await heard(doc)).deep.equal([]);
-      corridor.clock.advance(15_001);
+      engine.clock.advance(15_001);
       await overdue();
       await overdue();
       expect(await heard(doc)).deep.equal(['push.lost']);
@@ -356,7 +356,7 @@ describe('calls of a step', () => {
       await open();
       const notMade = (doc: ActorDoc, callId: string) =>
         tell(
-          corridor,
+          engine,
           doc,
           'push.notMade',
           {},
@@ -367,23 +367,21 @@ describe('calls of a step', () => {
           },
         );
       const claimed = await waiting('pushing');
-      await corridor.actors.claim({ machine: 'caller', id: claimed.doc._id }, claimed.call.id);
+      await engine.actors.claim({ machine: 'caller', id: claimed.doc._id }, claimed.call.id);
       expect((await notMade(claimed.doc, claimed.call.id)).outcome).equal('dropped');
       expect(await heard(claimed.doc)).deep.equal([]);
       const other = await waiting('pushing');
       expect((await notMade(other.doc, other.call.id)).outcome).equal('stepped');
       expect(await heard(other.doc)).deep.equal(['push.notMade']);
-      expect(await corridor.actors.claim({ machine: 'caller', id: other.doc._id }, other.call.id)).equal(
-        false,
-      );
+      expect(await engine.actors.claim({ machine: 'caller', id: other.doc._id }, other.call.id)).equal(false);
     });
 
     it('that were left are still there for whoever comes next', async () => {
       const definition = caller();
       definition.calls.push!.run = async () => ({ left: true });
-      corridor = await openCorridor([definition]);
-      machinery = await openMachinery(corridor);
-      opened.push(machinery, corridor);
+      engine = await openEngine([definition]);
+      machinery = await openMachinery(engine);
+      opened.push(machinery, engine);
       const { doc, call } = await waiting('pushing');
       await make(doc, call.id);
       const { calls } = await stored(doc);
@@ -394,7 +392,7 @@ describe('calls of a step', () => {
 
     it('are not made when it cannot be told whether they were claimed', async () => {
       let lose = false;
-      const steady = await openCorridor([caller()]);
+      const steady = await openEngine([caller()]);
       opened.push(steady);
       const committerClient = unsteady(steady.client, async (commit) => {
         await commit();

@@ -1,36 +1,28 @@
 import { expect } from 'chai';
 import { setup } from 'xstate';
 import { type ActorDoc, type MachineDefinition, NewerDocument, Poison, shown } from '../src/index.ts';
-import {
-  type Corridor,
-  chartOptions,
-  define,
-  give,
-  openCorridor,
-  rejection,
-  tell,
-} from './support/corridor.ts';
+import { chartOptions, define, type Engine, give, openEngine, rejection, tell } from './support/engine.ts';
 import { walker } from './support/walker.ts';
 
 describe('steps over versions of a chart', () => {
-  let corridor: Corridor;
-  let later: Corridor | undefined;
+  let engine: Engine;
+  let later: Engine | undefined;
 
   beforeEach(async () => {
-    corridor = await openCorridor([walker()]);
+    engine = await openEngine([walker()]);
   });
   afterEach(async () => {
-    await corridor.close();
+    await engine.close();
     await later?.close();
     later = undefined;
   });
 
   /** A process with newer code, on the same database. */
   const openLater = async (definition: MachineDefinition) => {
-    later = await openCorridor([definition], { database: corridor.db.databaseName });
+    later = await openEngine([definition], { database: engine.db.databaseName });
     return later;
   };
-  const stored = (doc: { _id: string }) => corridor.stored('walker', doc._id);
+  const stored = (doc: { _id: string }) => engine.stored('walker', doc._id);
 
   const second = setup({ types: { context: {} as { told: number[]; since: string } } }).createMachine({
     ...chartOptions,
@@ -52,7 +44,7 @@ describe('steps over versions of a chart', () => {
     define(second, { migrations: { 1: migrate } });
 
   it('lift a document on load and write it back, whole, with the next commit', async () => {
-    const doc = await give(corridor, 'walker', { data: { old: 7 } });
+    const doc = await give(engine, 'walker', { data: { old: 7 } });
     const later = await openLater(newer());
     const ref = { machine: 'walker', id: doc._id };
     expect(await later.actors.read(ref)).deep.include({
@@ -68,7 +60,7 @@ describe('steps over versions of a chart', () => {
   });
 
   it('show a document lifted to readers and write nothing; one that nobody can lift is shown as it is', async () => {
-    const doc = await give(corridor, 'walker', { data: { old: 7 } });
+    const doc = await give(engine, 'walker', { data: { old: 7 } });
     expect(shown(newer(), doc)).deep.include({ machineVersion: 2, state: 'west', data: { fresh: 7 } });
     const unliftable = define(second, { migrations: {} });
     expect(shown(unliftable, doc)).equal(doc);
@@ -77,15 +69,13 @@ describe('steps over versions of a chart', () => {
   });
 
   it('leave a newer document to newer workers, as it is, also one that is remembered as old', async () => {
-    const doc = await give(corridor, 'walker');
-    await tell(corridor, doc, 'asked'); // so it is remembered
+    const doc = await give(engine, 'walker');
+    await tell(engine, doc, 'asked'); // so it is remembered
     const later = await openLater(newer());
     await tell(later, doc, 'poked');
     const left = await stored(doc);
-    expect(await rejection(tell(corridor, doc, 'poked'))).instanceOf(NewerDocument);
-    expect(await rejection(corridor.actors.read({ machine: 'walker', id: doc._id }))).instanceOf(
-      NewerDocument,
-    );
+    expect(await rejection(tell(engine, doc, 'poked'))).instanceOf(NewerDocument);
+    expect(await rejection(engine.actors.read({ machine: 'walker', id: doc._id }))).instanceOf(NewerDocument);
     expect(await stored(doc)).deep.equal(left);
   });
 
@@ -101,8 +91,8 @@ describe('steps over versions of a chart', () => {
     },
   })) {
     it(`set a document aside before a migration ${how}`, async () => {
-      const doc = await give(corridor, 'walker');
-      await tell(corridor, doc, 'asked');
+      const doc = await give(engine, 'walker');
+      await tell(engine, doc, 'asked');
       const before = await stored(doc);
       const later = await openLater(define(second, { migrations }));
       const shown = await later.actors.read({ machine: 'walker', id: doc._id });

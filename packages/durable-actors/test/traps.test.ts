@@ -11,37 +11,37 @@ import {
 } from 'xstate';
 import { type ActorDoc, Actors, type MachineDefinition, Poison, restore } from '../src/index.ts';
 import {
-  type Corridor,
   chartOptions,
   define,
+  type Engine,
   fire,
   give,
-  openCorridor,
+  openEngine,
   rejection,
   tell,
-} from './support/corridor.ts';
+} from './support/engine.ts';
 
 /** A chart of one state. */
 const single = { ...chartOptions, initial: 'only', states: { only: {} } } as const;
 
 /** README.md, "XState 5.33": each is met by the engine. */
 describe('the traps of xstate', () => {
-  let corridor: Corridor;
+  let engine: Engine;
 
-  afterEach(() => corridor?.close());
+  afterEach(() => engine?.close());
 
   const open = async (machine: AnyStateMachine, more: Partial<MachineDefinition> = {}) => {
-    corridor = await openCorridor([define(machine, more)]);
+    engine = await openEngine([define(machine, more)]);
   };
 
   /** The actor is set aside, alone, as it was, and an operator is told. */
   async function expectQuarantined(before: ActorDoc, why: RegExp): Promise<void> {
-    const after = await corridor.stored(before._id.split('_')[0]!, before._id);
+    const after = await engine.stored(before._id.split('_')[0]!, before._id);
     expect(after.quarantined?.why).match(why);
     expect(after).deep.include({ state: before.state, snapshot: before.snapshot, timers: before.timers });
     expect(after.dueAt, 'the sweep passes it by').equal(null);
-    expect((await corridor.alerts(before._id)).map(({ kind }) => kind)).deep.equal(['actor_quarantined']);
-    expect(await rejection(tell(corridor, before, 'poked'))).instanceOf(Poison);
+    expect((await engine.alerts(before._id)).map(({ kind }) => kind)).deep.equal(['actor_quarantined']);
+    expect(await rejection(tell(engine, before, 'poked'))).instanceOf(Poison);
   }
 
   describe('1: re-entry gives the same snapshot although timers were re-armed', () => {
@@ -68,17 +68,17 @@ describe('the traps of xstate', () => {
 
     it('re-arms the timer in the document; the old one no longer fires', async () => {
       await open(machine);
-      const before = await give(corridor, 'waiter');
-      corridor.clock.advance(5_000);
-      expect((await tell(corridor, before, 'poked')).outcome).equal('stepped');
-      const after = await corridor.stored('waiter', before._id);
+      const before = await give(engine, 'waiter');
+      engine.clock.advance(5_000);
+      expect((await tell(engine, before, 'poked')).outcome).equal('stepped');
+      const after = await engine.stored('waiter', before._id);
       expect(after.timers).have.length(1);
       expect(after.timers[0]!.dueAt.getTime() - before.timers[0]!.dueAt.getTime()).within(5_000, 5_500);
       expect(after.timers[0]!.armedSeq).equal(2);
       expect(after.dueAt).deep.equal(after.timers[0]!.dueAt);
-      expect((await fire(corridor, before)).outcome).equal('dropped');
-      expect((await fire(corridor, after)).outcome).equal('stepped');
-      expect((await corridor.stored('waiter', before._id)).state).equal('over');
+      expect((await fire(engine, before)).outcome).equal('dropped');
+      expect((await fire(engine, after)).outcome).equal('stepped');
+      expect((await engine.stored('waiter', before._id)).state).equal('over');
     });
   });
 
@@ -107,17 +107,17 @@ describe('the traps of xstate', () => {
 
     it('refuses an actor whose first step fails, and stores nothing of it', async () => {
       await open(fragile);
-      const error = await rejection(give(corridor, 'fragile', { input: { fault: 'born broken' } }));
+      const error = await rejection(give(engine, 'fragile', { input: { fault: 'born broken' } }));
       expect(error).instanceOf(Poison);
       expect(error.message).match(/ended as error.*born broken/);
-      expect(await corridor.db.collection('fragiles').countDocuments()).equal(0);
-      expect(await corridor.db.collection('steps').countDocuments()).equal(0);
+      expect(await engine.db.collection('fragiles').countDocuments()).equal(0);
+      expect(await engine.db.collection('steps').countDocuments()).equal(0);
     });
 
     it('quarantines an actor whose later step throws, as it was before', async () => {
       await open(fragile);
-      const before = await give(corridor, 'fragile');
-      const error = await rejection(tell(corridor, before, 'poked', { fault: 'broke later' }));
+      const before = await give(engine, 'fragile');
+      const error = await rejection(tell(engine, before, 'poked', { fault: 'broke later' }));
       expect(error).instanceOf(Poison);
       await expectQuarantined(before, /threw on poked: broke later/);
     });
@@ -149,19 +149,19 @@ describe('the traps of xstate', () => {
 
     it('never saves one: the actor is quarantined where it was', async () => {
       await open(machine, { writes });
-      const before = await give(corridor, 'ender');
-      await rejection(tell(corridor, before, 'ended'));
+      const before = await give(engine, 'ender');
+      await rejection(tell(engine, before, 'ended'));
       await expectQuarantined(before, /ended as done/);
     });
 
     it('lets nothing act that got into one all the same', async () => {
       await open(machine, { writes });
-      const { _id } = await give(corridor, 'ender');
-      await corridor.db
+      const { _id } = await give(engine, 'ender');
+      await engine.db
         .collection<ActorDoc>('enders')
         .updateOne({ _id }, { $set: { state: 'gone', 'snapshot.value': 'gone' } });
-      const before = await corridor.stored('ender', _id);
-      await rejection(tell(corridor, before, 'poked'));
+      const before = await engine.stored('ender', _id);
+      await rejection(tell(engine, before, 'poked'));
       await expectQuarantined(before, /ended as done/);
       expect(calls).equal(0);
     });
@@ -174,8 +174,8 @@ describe('the traps of xstate', () => {
       on: { poked: { actions: raise({ type: 'later' }, { id: 'later', delay: 1_000 }) } },
     });
     await open(machine);
-    const before = await give(corridor, 'raiser');
-    await rejection(tell(corridor, before, 'poked'));
+    const before = await give(engine, 'raiser');
+    await rejection(tell(engine, before, 'poked'));
     await expectQuarantined(before, /free delayed raise of later: use after/);
   });
 
@@ -195,18 +195,18 @@ describe('the traps of xstate', () => {
 
     it('is refused wherever an event can come in, and is no fault of the actor', async () => {
       await open(machine);
-      const before = await give(corridor, 'waiter');
+      const before = await give(engine, 'waiter');
       const ref = { machine: 'waiter', id: before._id };
       for (const type of ['xstate.after.patience.waiting', 'xstate.init', 'xstate.stop', '*', '']) {
-        const event = { type, at: corridor.clock.now() };
-        expect((await rejection(tell(corridor, before, type))).message, type).match(/reserved|needs a name/);
-        expect((await rejection(corridor.actors.dryRun(ref, event))).message).match(/reserved|needs a name/);
+        const event = { type, at: engine.clock.now() };
+        expect((await rejection(tell(engine, before, type))).message, type).match(/reserved|needs a name/);
+        expect((await rejection(engine.actors.dryRun(ref, event))).message).match(/reserved|needs a name/);
       }
-      expect(await corridor.stored('waiter', before._id)).deep.equal(before);
+      expect(await engine.stored('waiter', before._id)).deep.equal(before);
       // The timer worker may, with the timer at hand; and only with it.
       const stale = { ...before.timers[0]!, armedSeq: 7 };
-      expect((await fire(corridor, before, stale)).outcome).equal('dropped');
-      expect((await fire(corridor, before)).outcome).equal('stepped');
+      expect((await fire(engine, before, stale)).outcome).equal('dropped');
+      expect((await fire(engine, before)).outcome).equal('stepped');
     });
   });
 
@@ -231,11 +231,11 @@ describe('the traps of xstate', () => {
 
     it('quarantines rather than lets an actor wait for ever on a timer that its chart does not know', async () => {
       await open(edition(60_000));
-      const before = await give(corridor, 'waiter');
-      const database = corridor.db.databaseName;
-      await corridor.close();
-      corridor = await openCorridor([define(edition(90_000))], { database });
-      await rejection(fire(corridor, before));
+      const before = await give(engine, 'waiter');
+      const database = engine.db.databaseName;
+      await engine.close();
+      engine = await openEngine([define(edition(90_000))], { database });
+      await rejection(fire(engine, before));
       await expectQuarantined(before, /has no timer xstate\.after\.60000\.waiting/);
     });
   });
@@ -255,11 +255,11 @@ describe('the traps of xstate', () => {
     it('is called for the birth only, and the context is what the steps have made', async () => {
       await open(machine);
       inputs = [];
-      const before = await give(corridor, 'maker');
+      const before = await give(engine, 'maker');
       expect(inputs.map((input) => typeof input)).deep.equal(['object']);
-      for (let pokes = 0; pokes < 3; pokes += 1) await tell(corridor, before, 'poked');
+      for (let pokes = 0; pokes < 3; pokes += 1) await tell(engine, before, 'poked');
       expect(inputs).to.have.length(1);
-      const { snapshot } = await corridor.stored('maker', before._id);
+      const { snapshot } = await engine.stored('maker', before._id);
       expect(snapshot.context).deep.equal({ at: before.snapshot.context.at, pokes: 3 });
     });
 
@@ -271,9 +271,9 @@ describe('the traps of xstate', () => {
         on: { poked: { actions: assign({ pokes: ({ context }) => context.pokes + 1 }) } },
       });
       await open(picky);
-      const { _id, snapshot } = await give(corridor, 'picky');
-      await tell(corridor, { _id }, 'poked');
-      expect((await corridor.stored('picky', _id)).snapshot.context).deep.equal({
+      const { _id, snapshot } = await give(engine, 'picky');
+      await tell(engine, { _id }, 'poked');
+      expect((await engine.stored('picky', _id)).snapshot.context).deep.equal({
         ...snapshot.context,
         pokes: 1,
       });
@@ -291,10 +291,10 @@ describe('the traps of xstate', () => {
       },
     });
     await open(machine, { writes: { announce: () => [] } });
-    const before = await give(corridor, 'raiser');
-    const result = await tell(corridor, before, 'poked');
+    const before = await give(engine, 'raiser');
+    const result = await tell(engine, before, 'poked');
     expect(result).deep.include({ outcome: 'stepped', to: 'elsewhere', asked: ['announce'] });
-    expect((await corridor.stored('raiser', before._id)).timers).deep.equal([]);
+    expect((await engine.stored('raiser', before._id)).timers).deep.equal([]);
   });
 
   describe('9: resolveState restores charts without invoke, spawn and history', () => {
@@ -309,10 +309,10 @@ describe('the traps of xstate', () => {
         },
       });
       await open(machine);
-      const { _id } = await give(corridor, 'nest');
-      const doc = await corridor.stored('nest', _id);
+      const { _id } = await give(engine, 'nest');
+      const doc = await engine.stored('nest', _id);
       expect(doc.state).equal('outer.middle.inner');
-      const restored = restore(corridor.actors.definition('nest'), doc);
+      const restored = restore(engine.actors.definition('nest'), doc);
       const [first] = initialTransition(machine);
       expect(restored.toJSON()).deep.equal(first.toJSON());
     });
@@ -321,24 +321,24 @@ describe('the traps of xstate', () => {
       await open(
         setup({}).createMachine({ ...chartOptions, id: 'nest', initial: 'here', states: { here: {} } }),
       );
-      const { _id } = await give(corridor, 'nest');
-      await corridor.db
+      const { _id } = await give(engine, 'nest');
+      await engine.db
         .collection<ActorDoc>('nests')
         .updateOne({ _id }, { $set: { state: 'gone', 'snapshot.value': 'gone' } });
-      const before = await corridor.stored('nest', _id);
-      await rejection(tell(corridor, before, 'poked'));
+      const before = await engine.stored('nest', _id);
+      await rejection(tell(engine, before, 'poked'));
       await expectQuarantined(before, /cannot be restored/);
     });
 
     it('quarantines a document that is not whole', async () => {
       await open(setup({}).createMachine({ ...single, id: 'nest', on: { poked: {} } }));
       for (const field of ['snapshot', 'timers', 'calls', 'machineVersion']) {
-        const { _id } = await give(corridor, 'nest');
-        corridor.actors.onStep(() => {});
-        await corridor.db.collection<ActorDoc>('nests').updateOne({ _id }, { $unset: { [field]: '' } });
-        const error = await rejection(tell(corridor, { _id }, 'poked'));
+        const { _id } = await give(engine, 'nest');
+        engine.actors.onStep(() => {});
+        await engine.db.collection<ActorDoc>('nests').updateOne({ _id }, { $unset: { [field]: '' } });
+        const error = await rejection(tell(engine, { _id }, 'poked'));
         expect(error, field).instanceOf(Poison);
-        expect((await corridor.stored('nest', _id)).quarantined?.why, field).match(/whole/);
+        expect((await engine.stored('nest', _id)).quarantined?.why, field).match(/whole/);
       }
     });
   });
@@ -362,9 +362,9 @@ describe('the traps of xstate', () => {
     for (const [what, kept] of given) {
       it(`refuses ${what}`, async () => {
         await open(machine);
-        expect(await rejection(give(corridor, 'keeper', { input: { kept } }))).instanceOf(Poison);
-        const before = await give(corridor, 'keeper');
-        await rejection(tell(corridor, before, 'poked', { kept }));
+        expect(await rejection(give(engine, 'keeper', { input: { kept } }))).instanceOf(Poison);
+        const before = await give(engine, 'keeper');
+        await rejection(tell(engine, before, 'poked', { kept }));
         await expectQuarantined(before, /context\.kept of keeper is not plain JSON/);
       });
     }
@@ -376,9 +376,9 @@ describe('the traps of xstate', () => {
         list: [1, -0.5, 2 ** 53 - 1, 3_000_000_000, true, null, {}],
         'a.b': { $c: '' },
       };
-      const { _id } = await give(corridor, 'keeper');
-      await tell(corridor, { _id }, 'poked', { kept });
-      expect((await corridor.stored('keeper', _id)).snapshot.context).deep.equal({ kept });
+      const { _id } = await give(engine, 'keeper');
+      await tell(engine, { _id }, 'poked', { kept });
+      expect((await engine.stored('keeper', _id)).snapshot.context).deep.equal({ kept });
     });
   });
 
@@ -391,14 +391,14 @@ describe('the traps of xstate', () => {
         states: { still: { on: { poked: 'tick' } }, tick: { always: 'tock' }, tock: { always: 'tick' } },
       });
       await open(machine);
-      const before = await give(corridor, 'looper');
-      await rejection(tell(corridor, before, 'poked'));
+      const before = await give(engine, 'looper');
+      await rejection(tell(engine, before, 'poked'));
       await expectQuarantined(before, /[Ii]nfinite loop/);
     });
 
-    it('could hang the process in a chart without that limit or a version: the corridor does not take it', async () => {
+    it('could hang the process in a chart without that limit or a version: the engine does not take it', async () => {
       await open(setup({}).createMachine({ ...single, id: 'good' }));
-      const { db, clock, log, committer } = corridor;
+      const { db, clock, log, committer } = engine;
       const build = (machine: AnyStateMachine) => () =>
         new Actors({ db, clock, log, committer, definitions: [define(machine)] });
       expect(build(setup({}).createMachine({ id: 'endless', version: '1' }))).throw(
@@ -424,8 +424,8 @@ describe('the traps of xstate', () => {
           },
         });
         await open(machine);
-        const before = await give(corridor, 'looper');
-        await rejection(tell(corridor, before, 'poked'));
+        const before = await give(engine, 'looper');
+        await rejection(tell(engine, before, 'poked'));
         await expectQuarantined(before, /no delay for xstate\.after\.broken\.waiting/);
       });
     }
@@ -444,15 +444,15 @@ describe('the traps of xstate', () => {
         },
       });
       await open(machine);
-      const before = await give(corridor, 'waiter');
+      const before = await give(engine, 'waiter');
       expect(before.timers.map(({ id }) => id)).members([
         'xstate.after.patience.waiting',
         'xstate.after.deadline.waiter',
       ]);
       const first = before.timers.find(({ id }) => id === 'xstate.after.patience.waiting')!;
       expect(before.dueAt).deep.equal(first.dueAt);
-      await tell(corridor, before, 'poked');
-      const after = await corridor.stored('waiter', before._id);
+      await tell(engine, before, 'poked');
+      const after = await engine.stored('waiter', before._id);
       expect(after.timers.map(({ id }) => id)).deep.equal(['xstate.after.deadline.waiter']);
       expect(after.dueAt).deep.equal(after.timers[0]!.dueAt);
     });
@@ -464,19 +464,19 @@ describe('the traps of xstate', () => {
         on: { poked: { actions: cancel('nothing') } },
       });
       await open(machine);
-      const before = await give(corridor, 'waiter');
-      expect((await tell(corridor, before, 'poked')).outcome).equal('stepped');
+      const before = await give(engine, 'waiter');
+      expect((await tell(engine, before, 'poked')).outcome).equal('stepped');
     });
 
-    it('emit, and whatever else the corridor does not know, is refused', async () => {
+    it('emit, and whatever else the engine does not know, is refused', async () => {
       const machine = setup({ types: { emitted: {} as { type: 'news' } } }).createMachine({
         ...single,
         id: 'teller',
         on: { poked: { actions: emit({ type: 'news' }) } },
       });
       await open(machine);
-      const before = await give(corridor, 'teller');
-      await rejection(tell(corridor, before, 'poked'));
+      const before = await give(engine, 'teller');
+      await rejection(tell(engine, before, 'poked'));
       await expectQuarantined(before, /xstate\.emit has no place/);
     });
 
@@ -487,8 +487,8 @@ describe('the traps of xstate', () => {
         on: { poked: { actions: 'forget' } },
       });
       await open(machine);
-      const before = await give(corridor, 'teller');
-      await rejection(tell(corridor, before, 'poked'));
+      const before = await give(engine, 'teller');
+      await rejection(tell(engine, before, 'poked'));
       await expectQuarantined(before, /asks for forget, which has no effect/);
     });
   });

@@ -8,14 +8,7 @@ import { type Embedded, startEmbedded } from '../../../tools/embedded/embedded.t
 import { errandsOf } from '../src/bundle.ts';
 import { wakeQueue } from '../src/handover.ts';
 import type { CallAnswer } from '../src/index.ts';
-import {
-  type Corridor,
-  give,
-  type Machinery,
-  openCorridor,
-  openMachinery,
-  tell,
-} from './support/corridor.ts';
+import { type Engine, give, type Machinery, openEngine, openMachinery, tell } from './support/engine.ts';
 import { lull, patienceMs, sleeper, slept } from './support/sleeper.ts';
 
 /** A Redis of their own, to be emptied, stopped and frozen: MongoDB is the record, so nothing is lost with it. */
@@ -24,7 +17,7 @@ describe('wake-ups and a Redis that fails', function () {
   let dataDir: string;
   let running: Embedded | undefined;
   let redisUrl: string;
-  let corridor: Corridor;
+  let engine: Engine;
   let machinery: Machinery;
   /** What makes a call of the sleepers. */
   let answer: () => Promise<CallAnswer>;
@@ -46,12 +39,12 @@ describe('wake-ups and a Redis that fails', function () {
   });
   beforeEach(async () => {
     answer = async () => ({ event: { type: 'answered' } });
-    corridor = await openCorridor([sleeper(() => answer())]);
-    machinery = await openMachinery(corridor, { redisUrl, intervalMs: 100 });
+    engine = await openEngine([sleeper(() => answer())]);
+    machinery = await openMachinery(engine, { redisUrl, intervalMs: 100 });
   });
   afterEach(async () => {
     await machinery.close();
-    await corridor.close();
+    await engine.close();
     if (!running) await start();
   });
   after(async () => {
@@ -64,13 +57,13 @@ describe('wake-ups and a Redis that fails', function () {
     const jobs = await machinery.queues.queue(wakeQueue).getDelayed();
     return new Set(jobs.flatMap(({ data }) => errandsOf(data)).map(({ actor }) => actor)).size;
   };
-  const allHave = (times: number, count: number) => async () => (await slept(corridor))[times] === count;
+  const allHave = (times: number, count: number) => async () => (await slept(engine))[times] === count;
   const heard = async (doc: { _id: string }) =>
-    (await corridor.stored('sleeper', doc._id)).snapshot.context.heard as string[];
+    (await engine.stored('sleeper', doc._id)).snapshot.context.heard as string[];
 
   it('emptied with many timers pending: all are armed again and fire, each once', async () => {
     const count = 1_000;
-    await lull(corridor, count, 50_000);
+    await lull(engine, count, 50_000);
     await machinery.handover.flush();
     await machinery.sweeper.sweep();
     expect(await delayed()).equal(count);
@@ -79,14 +72,14 @@ describe('wake-ups and a Redis that fails', function () {
     await machinery.sweeper.sweep();
     expect(await delayed(), 'at the next round, well before they are due').equal(count);
     machinery.workers.start();
-    corridor.clock.advance(50_000);
+    engine.clock.advance(50_000);
     await machinery.queues.queue(wakeQueue).promoteJobs();
     expect(await until(allHave(1, count), 90_000), 'without any sweep').equal(true);
-    expect(await corridor.db.collection('steps').countDocuments()).equal(2 * count);
+    expect(await engine.db.collection('steps').countDocuments()).equal(2 * count);
   });
 
   it('emptied again while it is being armed: the next round notices', async () => {
-    await lull(corridor, 20, 30_000);
+    await lull(engine, 20, 30_000);
     await machinery.sweeper.sweep();
     const { queues } = machinery;
     const add = queues.add.bind(queues);
@@ -103,28 +96,27 @@ describe('wake-ups and a Redis that fails', function () {
   });
 
   it('stopped: commits go on, timers fire late, calls are made, and all of it while it stays away', async () => {
-    const docs = await lull(corridor, 30, 300);
+    const docs = await lull(engine, 30, 300);
     machinery.workers.start();
     machinery.sweeper.start();
     await stop();
     const begun = performance.now();
-    const more = await lull(corridor, 30, 100);
-    const [asker, pusher] = [await give(corridor, 'sleeper'), await give(corridor, 'sleeper')];
-    await tell(corridor, asker, 'asking');
-    await tell(corridor, pusher, 'pushing');
-    for (const doc of docs.slice(0, 10))
-      expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+    const more = await lull(engine, 30, 100);
+    const [asker, pusher] = [await give(engine, 'sleeper'), await give(engine, 'sleeper')];
+    await tell(engine, asker, 'asking');
+    await tell(engine, pusher, 'pushing');
+    for (const doc of docs.slice(0, 10)) expect((await tell(engine, doc, 'poked')).outcome).equal('stepped');
     // If each of them waited for Redis, two seconds every time, it would be half a minute.
     expect(performance.now() - begun, 'nobody waits for Redis').below(20_000);
     expect(await until(allHave(1, 60))).equal(true);
-    corridor.clock.advance(patienceMs + 1_000);
+    engine.clock.advance(patienceMs + 1_000);
     expect(await until(async () => (await heard(asker)).length > 0)).equal(true);
     expect(await until(async () => (await heard(pusher)).length > 0)).equal(true);
     expect([await heard(asker), await heard(pusher)]).deep.equal([['answered'], ['answered']]);
     expect(machinery.queues.ready).equal(false);
     expect(machinery.sweeper.report.near).equal(0);
     for (const { _id } of [...docs, ...more]) {
-      expect((await corridor.history(_id)).filter(({ cause }) => cause.kind === 'timer')).have.length(1);
+      expect((await engine.history(_id)).filter(({ cause }) => cause.kind === 'timer')).have.length(1);
     }
   });
 
@@ -132,7 +124,7 @@ describe('wake-ups and a Redis that fails', function () {
     let go = () => {};
     const hold = new Promise<void>((resolve) => (go = resolve));
     let slow = 0;
-    const [first, second] = [await give(corridor, 'sleeper'), await give(corridor, 'sleeper')];
+    const [first, second] = [await give(engine, 'sleeper'), await give(engine, 'sleeper')];
     await stop();
     answer = async () => {
       slow += 1;
@@ -141,13 +133,13 @@ describe('wake-ups and a Redis that fails', function () {
     };
     machinery.workers.start();
     machinery.sweeper.start();
-    await tell(corridor, first, 'asking');
-    corridor.clock.advance(patienceMs + 1_000);
+    await tell(engine, first, 'asking');
+    engine.clock.advance(patienceMs + 1_000);
     expect(await until(async () => slow === 1)).equal(true);
     answer = async () => ({ event: { type: 'answered' } });
-    await lull(corridor, 10, 20);
-    await tell(corridor, second, 'asking');
-    corridor.clock.advance(patienceMs + 1_000);
+    await lull(engine, 10, 20);
+    await tell(engine, second, 'asking');
+    engine.clock.advance(patienceMs + 1_000);
     expect(await until(allHave(1, 10))).equal(true);
     expect(await until(async () => (await heard(second)).length > 0)).equal(true);
     expect(await heard(first)).deep.equal([]);
@@ -159,35 +151,33 @@ describe('wake-ups and a Redis that fails', function () {
   it('back again: what was kept meanwhile is handed over, and timers come through it as before', async () => {
     machinery.workers.start();
     await stop();
-    const asker = await give(corridor, 'sleeper');
-    await tell(corridor, asker, 'asking');
-    await lull(corridor, 5, 2_500);
+    const asker = await give(engine, 'sleeper');
+    await tell(engine, asker, 'asking');
+    await lull(engine, 5, 2_500);
     await until(async () => machinery.handover.failures > 0);
     await start();
     expect(await until(async () => (await heard(asker)).length > 0), 'the call, without any sweep').equal(
       true,
     );
     expect(await until(allHave(1, 5)), 'the timers, without any sweep').equal(true);
-    const [doc] = await lull(corridor, 1, 200);
-    expect(await until(async () => (await corridor.stored('sleeper', doc!._id)).state === 'awake')).equal(
-      true,
-    );
+    const [doc] = await lull(engine, 1, 200);
+    expect(await until(async () => (await engine.stored('sleeper', doc!._id)).state === 'awake')).equal(true);
   });
 
   it('frozen: commits go on, and the sweep fires what is late and makes the calls', async () => {
-    await lull(corridor, 5, 200);
+    await lull(engine, 5, 200);
     machinery.workers.start();
     machinery.sweeper.start();
     process.kill(pid(), 'SIGSTOP');
     try {
       const begun = performance.now();
-      const docs = await lull(corridor, 20, 100);
+      const docs = await lull(engine, 20, 100);
       for (const doc of docs.slice(0, 15))
-        expect((await tell(corridor, doc, 'poked')).outcome).equal('stepped');
+        expect((await tell(engine, doc, 'poked')).outcome).equal('stepped');
       expect(performance.now() - begun, 'nobody waits for Redis').below(20_000);
       expect(await until(allHave(1, 25), 60_000)).equal(true);
-      await tell(corridor, docs[0]!, 'asking');
-      corridor.clock.advance(patienceMs + 1_000);
+      await tell(engine, docs[0]!, 'asking');
+      engine.clock.advance(patienceMs + 1_000);
       expect(await until(async () => (await heard(docs[0]!)).includes('answered'), 60_000)).equal(true);
     } finally {
       process.kill(pid(), 'SIGCONT');
@@ -197,20 +187,18 @@ describe('wake-ups and a Redis that fails', function () {
   it('away when a process begins: its queues and workers find it once it comes', async () => {
     await machinery.close();
     await stop();
-    machinery = await openMachinery(corridor, { redisUrl, intervalMs: 100 });
+    machinery = await openMachinery(engine, { redisUrl, intervalMs: 100 });
     machinery.workers.start();
-    const [doc] = await lull(corridor, 1, 500);
+    const [doc] = await lull(engine, 1, 500);
     await sleep(300);
     await start();
-    expect(await until(async () => (await corridor.stored('sleeper', doc!._id)).state === 'awake')).equal(
-      true,
-    );
+    expect(await until(async () => (await engine.stored('sleeper', doc!._id)).state === 'awake')).equal(true);
   });
 
   it('away when a process ends: it ends all the same', async () => {
     machinery.workers.start();
     machinery.sweeper.start();
-    await lull(corridor, 3, 5_000);
+    await lull(engine, 3, 5_000);
     await sleep(100);
     await stop();
     const begun = performance.now();

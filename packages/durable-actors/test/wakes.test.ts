@@ -6,19 +6,12 @@ import { errandsOf, wakeId } from '../src/bundle.ts';
 import { wakeQueue } from '../src/handover.ts';
 import { type ActorDoc, type MachineDefinition, MovableClock } from '../src/index.ts';
 import type { Errand } from '../src/lanes.ts';
-import {
-  type Corridor,
-  give,
-  type Machinery,
-  openCorridor,
-  openMachinery,
-  tell,
-} from './support/corridor.ts';
+import { type Engine, give, type Machinery, openEngine, openMachinery, tell } from './support/engine.ts';
 import { lull, patienceMs, sleeper, slept } from './support/sleeper.ts';
 
 /** Wake-ups through real BullMQ and Redis, and the sweep beside them. */
 describe('wake-ups', () => {
-  let corridor: Corridor;
+  let engine: Engine;
   let machinery: Machinery;
   const opened: { close(): Promise<void> }[] = [];
 
@@ -27,15 +20,15 @@ describe('wake-ups', () => {
     options: Parameters<typeof openMachinery>[1] = {},
     clock = new MovableClock(),
   ) => {
-    corridor = await openCorridor([definition], { clock });
-    machinery = await openMachinery(corridor, options);
-    opened.push(machinery, corridor);
+    engine = await openEngine([definition], { clock });
+    machinery = await openMachinery(engine, options);
+    opened.push(machinery, engine);
   };
   /** Another process on the same stores. */
   const openOther = async (definition: MachineDefinition = sleeper(), options = {}) => {
-    const other = await openCorridor([definition], {
-      database: corridor.db.databaseName,
-      clock: corridor.clock,
+    const other = await openEngine([definition], {
+      database: engine.db.databaseName,
+      clock: engine.clock,
     });
     const ofOther = await openMachinery(other, options);
     opened.push(ofOther, other);
@@ -45,7 +38,7 @@ describe('wake-ups', () => {
     for (const each of opened.splice(0)) await each.close();
   });
 
-  const stored = (doc: { _id: string }) => corridor.stored('sleeper', doc._id);
+  const stored = (doc: { _id: string }) => engine.stored('sleeper', doc._id);
   const heard = async (doc: { _id: string }) => (await stored(doc)).snapshot.context.heard as string[];
   const isAwake = async (doc: { _id: string }) => (await stored(doc)).state === 'awake';
   /** How many actors are to be woken later, in however many jobs. */
@@ -60,9 +53,9 @@ describe('wake-ups', () => {
   it('come at their time, not before, one after the other', async () => {
     await open();
     machinery.workers.start();
-    const [doc] = await lull(corridor, 1, 120, 3);
+    const [doc] = await lull(engine, 1, 120, 3);
     expect(await until(() => isAwake(doc!))).equal(true);
-    const lines = await corridor.history(doc!._id);
+    const lines = await engine.history(doc!._id);
     expect(lines.map(({ cause }) => cause.kind)).deep.equal(['operator', 'timer', 'timer', 'timer']);
     for (let n = 1; n < lines.length; n += 1) {
       expect(lines[n]!.at.getTime() - lines[n - 1]!.at.getTime()).least(120);
@@ -71,7 +64,7 @@ describe('wake-ups', () => {
 
   it('that come three times are one step', async () => {
     await open();
-    const [doc] = await lull(corridor, 1, 50);
+    const [doc] = await lull(engine, 1, 50);
     await sleep(60);
     const data = { machine: 'sleeper', actor: doc!._id };
     await machinery.queues.add(
@@ -81,8 +74,8 @@ describe('wake-ups', () => {
     machinery.workers.start();
     await until(async () => (await machinery.queues.queue(wakeQueue).count()) === 0);
     expect(await until(() => isAwake(doc!))).equal(true);
-    expect(await slept(corridor)).deep.equal({ 1: 1 });
-    expect(await corridor.history(doc!._id)).have.length(2);
+    expect(await slept(engine)).deep.equal({ 1: 1 });
+    expect(await engine.history(doc!._id)).have.length(2);
   });
 
   for (const [which, idOf] of [
@@ -91,9 +84,9 @@ describe('wake-ups', () => {
   ] as const) {
     it(`that come too early, since a clock was ahead, fire nothing and come again in time: ${which}`, async () => {
       await open();
-      const unheard = await openCorridor([sleeper()], {
-        database: corridor.db.databaseName,
-        clock: corridor.clock,
+      const unheard = await openEngine([sleeper()], {
+        database: engine.db.databaseName,
+        clock: engine.clock,
       });
       opened.push(unheard); // a process that died before it handed anything over
       const [doc] = await lull(unheard, 1, 50_000);
@@ -106,23 +99,23 @@ describe('wake-ups', () => {
       const [job] = await machinery.queues.queue(wakeQueue).getDelayed();
       expect(errandsOf(job!.data)).deep.equal([{ machine: 'sleeper', actor: doc!._id }]);
       expect(job!.delay).within(10_000, 50_200); // with the others of its 200 ms
-      corridor.clock.advance(50_000);
+      engine.clock.advance(50_000);
       await job!.promote();
       expect(await until(() => isAwake(doc!)), 'without any sweep').equal(true);
-      const [, line] = await corridor.history(doc!._id);
+      const [, line] = await engine.history(doc!._id);
       expect(line!.at.getTime()).least(doc!.timers[0]!.dueAt.getTime());
     });
   }
 
   it('beyond the horizon cost no job; the sweep arms them when they come near', async () => {
     await open(sleeper(), { horizonMs: 60_000, intervalMs: 5_000 });
-    await lull(corridor, 3, 90_000);
-    await lull(corridor, 2, 30_000);
+    await lull(engine, 3, 90_000);
+    await lull(engine, 2, 30_000);
     await machinery.handover.flush();
     expect(await delayed()).equal(2);
     await machinery.sweeper.sweep();
     expect(await delayed()).equal(2);
-    corridor.clock.advance(31_000);
+    engine.clock.advance(31_000);
     await machinery.sweeper.sweep();
     expect(await delayed()).equal(5);
   });
@@ -135,8 +128,8 @@ describe('wake-ups', () => {
     });
     // Time stands still, so nothing that is held back is released by itself.
     await open(asks, { holdMs: 300 }, new MovableClock(Date.now()));
-    const [doc] = await lull(corridor, 1, 30_000);
-    await tell(corridor, doc!, 'asking');
+    const [doc] = await lull(engine, 1, 30_000);
+    await tell(engine, doc!, 'asking');
     await machinery.handover.flush();
     expect(await delayed()).equal(0);
     machinery.workers.start();
@@ -152,11 +145,11 @@ describe('wake-ups', () => {
   it('that are called off within a moment never become jobs', async () => {
     // Time stands still, so the moment lasts.
     await open(sleeper(), { holdMs: 300 }, new MovableClock(Date.now()));
-    const docs = await lull(corridor, 20, 30_000);
+    const docs = await lull(engine, 20, 30_000);
     const early = docs.map((doc) =>
-      corridor.actors.send(
+      engine.actors.send(
         { machine: 'sleeper', id: doc._id },
-        { type: doc.timers[0]!.event, at: corridor.clock.now() },
+        { type: doc.timers[0]!.event, at: engine.clock.now() },
         {
           stepId: `early.${doc._id}`,
           cause: { kind: 'operator', id: 'test' },
@@ -179,7 +172,7 @@ describe('wake-ups', () => {
       await isLetThrough.happened;
       await add(name, jobs);
     };
-    await lull(corridor, 1, 30);
+    await lull(engine, 1, 30);
     await begun.happened;
     let isOver = false;
     const flushed = handover.flush().then(() => {
@@ -195,32 +188,32 @@ describe('wake-ups', () => {
   describe('that never come', () => {
     it('are found by the sweep once they are late by two rounds, wherever they were lost', async () => {
       await open(sleeper(), { intervalMs: 50 });
-      await lull(corridor, 40, 10);
+      await lull(engine, 40, 10);
       await machinery.handover.flush();
       await machinery.queues.queue(wakeQueue).obliterate({ force: true });
-      corridor.clock.advance(200);
+      engine.clock.advance(200);
       await machinery.sweeper.sweep();
-      expect(await slept(corridor)).deep.equal({ 1: 40 });
+      expect(await slept(engine)).deep.equal({ 1: 40 });
       expect(machinery.sweeper.report).deep.include({ late: 40, leader: true });
     });
 
     it('are found at the price of what is due, not of what is stored', async () => {
       await open();
-      const { _id, ...rest } = await give(corridor, 'sleeper');
+      const { _id, ...rest } = await give(engine, 'sleeper');
       const resting = Array.from({ length: 2_000 }, (_, n) => ({ _id: `sleeper_resting${n}`, ...rest }));
-      await corridor.db.collection<ActorDoc>('sleepers').insertMany(resting as ActorDoc[]);
-      await lull(corridor, 5, 10);
-      corridor.clock.advance(1_000);
-      await corridor.db.command({ profile: 2 });
+      await engine.db.collection<ActorDoc>('sleepers').insertMany(resting as ActorDoc[]);
+      await lull(engine, 5, 10);
+      engine.clock.advance(1_000);
+      await engine.db.command({ profile: 2 });
       await machinery.sweeper.sweep();
-      await corridor.db.command({ profile: 0 });
-      const asked = await corridor.db
+      await engine.db.command({ profile: 0 });
+      const asked = await engine.db
         .collection('system.profile')
         .find({ ns: /sleepers$/ })
         .toArray();
       expect(asked).not.deep.equal([]);
       expect(asked.reduce((sum, { docsExamined = 0 }) => sum + docsExamined, 0)).below(200);
-      expect(await slept(corridor)).deep.equal({ 0: 2_001, 1: 5 });
+      expect(await slept(engine)).deep.equal({ 0: 2_001, 1: 5 });
     });
   });
 
@@ -233,15 +226,15 @@ describe('wake-ups', () => {
           return { event: { type: 'answered' } };
         }),
       );
-      const { _id } = await give(corridor, 'sleeper');
-      const { doc } = await tell(corridor, { _id }, 'asking');
+      const { _id } = await give(engine, 'sleeper');
+      const { doc } = await tell(engine, { _id }, 'asking');
       await machinery.handover.flush();
       await machinery.queues.queue('ask').obliterate({ force: true });
-      corridor.clock.advance(patienceMs - 5_000);
+      engine.clock.advance(patienceMs - 5_000);
       await machinery.sweeper.sweep();
       expect(await waitingCalls('ask'), 'in view again, so it is handed over').deep.equal([doc.calls[0]!.id]);
       await machinery.queues.queue('ask').obliterate({ force: true });
-      corridor.clock.advance(5_200);
+      engine.clock.advance(5_200);
       await machinery.sweeper.sweep();
       await machinery.sweeper.sweep();
       machinery.workers.start();
@@ -258,16 +251,16 @@ describe('wake-ups', () => {
         return { event: { type: 'answered' } };
       });
       await open(counting, {}, new MovableClock(Date.now()));
-      const { _id } = await give(corridor, 'sleeper');
-      const { doc } = await tell(corridor, { _id }, 'pushing');
-      expect(await corridor.actors.claim({ machine: 'sleeper', id: _id }, doc.calls[0]!.id)).equal(true);
+      const { _id } = await give(engine, 'sleeper');
+      const { doc } = await tell(engine, { _id }, 'pushing');
+      expect(await engine.actors.claim({ machine: 'sleeper', id: _id }, doc.calls[0]!.id)).equal(true);
       machinery.workers.start(); // the job is still in Redis: now it comes
       await machinery.handover.flush();
       await until(async () => (await machinery.queues.queue('push').count()) === 0);
-      corridor.clock.advance(patienceMs - 5_000);
+      engine.clock.advance(patienceMs - 5_000);
       await machinery.sweeper.sweep();
       expect(await heard(doc)).deep.equal([]);
-      corridor.clock.advance(5_500);
+      engine.clock.advance(5_500);
       await machinery.sweeper.sweep();
       await machinery.sweeper.sweep();
       expect(await heard(doc)).deep.equal(['lost']);
@@ -276,11 +269,11 @@ describe('wake-ups', () => {
 
     it('that nobody has claimed are looked for within seconds', async () => {
       await open();
-      const { _id } = await give(corridor, 'sleeper');
-      await tell(corridor, { _id }, 'pushing');
+      const { _id } = await give(engine, 'sleeper');
+      await tell(engine, { _id }, 'pushing');
       await machinery.handover.flush();
       await machinery.queues.queue('push').obliterate({ force: true });
-      corridor.clock.advance(5_200);
+      engine.clock.advance(5_200);
       machinery.workers.start();
       await machinery.sweeper.sweep();
       expect(await until(async () => (await heard({ _id })).length > 0)).equal(true);
@@ -291,18 +284,18 @@ describe('wake-ups', () => {
   describe('of documents that this process cannot take', () => {
     it('stop no sweep: one that is not whole is set aside, the others fire', async () => {
       await open();
-      const docs = await lull(corridor, 12, 10);
-      const near = await lull(corridor, 2, 50_000);
-      const sleepers = corridor.db.collection<ActorDoc>('sleepers');
+      const docs = await lull(engine, 12, 10);
+      const near = await lull(engine, 2, 50_000);
+      const sleepers = engine.db.collection<ActorDoc>('sleepers');
       await sleepers.updateOne({ _id: docs[0]!._id }, { $unset: { calls: '' } });
       await sleepers.updateOne(
         { _id: docs[1]!._id },
         { $set: { 'snapshot.value': 'nowhere' }, $inc: { seq: 1 } },
       );
       await sleepers.updateOne({ _id: near[0]!._id }, { $set: { 'timers.0.dueAt': 'soon' as never } });
-      corridor.clock.advance(200);
+      engine.clock.advance(200);
       await machinery.sweeper.sweep();
-      expect(await slept(corridor)).deep.equal({ 0: 4, 1: 10 });
+      expect(await slept(engine)).deep.equal({ 0: 4, 1: 10 });
       const aside = await sleepers.find({ 'quarantined.at': { $type: 'date' } }).toArray();
       expect(aside.map(({ _id }) => _id)).members([docs[0]!._id, docs[1]!._id, near[0]!._id]);
       await machinery.sweeper.sweep();
@@ -312,13 +305,13 @@ describe('wake-ups', () => {
     it('of newer code wait for a newer worker, which gets them', async function () {
       this.timeout(180_000);
       await open();
-      const [doc] = await lull(corridor, 1, 10);
-      const sleepers = corridor.db.collection<ActorDoc>('sleepers');
+      const [doc] = await lull(engine, 1, 10);
+      const sleepers = engine.db.collection<ActorDoc>('sleepers');
       await sleepers.updateOne({ _id: doc!._id }, { $set: { machineVersion: 2, seq: 2 } });
       machinery.workers.start();
       await machinery.handover.flush();
       expect(await until(async () => (await delayed()) === 1), 'the job is put back').equal(true);
-      corridor.clock.advance(500);
+      engine.clock.advance(500);
       await machinery.sweeper.sweep();
       expect((await stored(doc!)).seq, 'it is left as it is').equal(2);
       const { machine } = sleeper();
@@ -342,21 +335,21 @@ describe('wake-ups', () => {
       expect(await rounds()).deep.equal([true, false]);
       expect(await rounds()).deep.equal([true, false]);
       await machinery.sweeper.stop();
-      await lull(corridor, 3, 10);
-      corridor.clock.advance(500);
+      await lull(engine, 3, 10);
+      engine.clock.advance(500);
       await ofOther.sweeper.sweep();
       expect(ofOther.sweeper.report).deep.include({ leader: true, late: 3 });
-      expect(await slept(corridor)).deep.equal({ 1: 3 });
+      expect(await slept(engine)).deep.equal({ 1: 3 });
     });
 
     it('are swept by the other when the leader dies, once its lease is over', async () => {
       await open(sleeper(), { owner: 'first', leaseMs: 60_000 }, new MovableClock(Date.now()));
       const { ofOther } = await openOther(sleeper(), { owner: 'second' });
       await machinery.sweeper.sweep();
-      corridor.clock.advance(50_000);
+      engine.clock.advance(50_000);
       await ofOther.sweeper.sweep();
       expect(ofOther.sweeper.report.leader).equal(false);
-      corridor.clock.advance(11_000);
+      engine.clock.advance(11_000);
       await ofOther.sweeper.sweep();
       expect(ofOther.sweeper.report.leader).equal(true);
       await machinery.sweeper.sweep();
@@ -397,12 +390,12 @@ describe('wake-ups', () => {
           chore('rare', 60_000, async () => {}),
         ],
       });
-      await lull(corridor, 1, 10);
+      await lull(engine, 1, 10);
       machinery.sweeper.start();
       expect(await until(async () => ran.broken >= 5)).equal(true);
-      expect(await until(async () => (await slept(corridor))[1] === 1)).equal(true);
+      expect(await until(async () => (await slept(engine))[1] === 1)).equal(true);
       expect(ran).deep.include({ slow: 1, rare: 1 });
-      corridor.clock.advance(60_000);
+      engine.clock.advance(60_000);
       expect(await until(async () => ran.rare === 2)).equal(true);
       go();
     });
@@ -412,10 +405,10 @@ describe('wake-ups', () => {
     await open();
     const behind = new MovableClock();
     behind.advance(-60_000);
-    const other = await openCorridor([sleeper()], { database: corridor.db.databaseName, clock: behind });
+    const other = await openEngine([sleeper()], { database: engine.db.databaseName, clock: behind });
     const ofOther = await openMachinery(other);
     opened.push(ofOther, other);
-    const [doc] = await lull(corridor, 1, 10);
+    const [doc] = await lull(engine, 1, 10);
     await sleep(30);
     await ofOther.workers.wake('sleeper', doc!._id);
     expect(await isAwake(doc!)).equal(false);

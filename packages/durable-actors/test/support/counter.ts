@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { Long } from 'mongodb';
 import { assign, setup } from 'xstate';
 import type { Write } from '../../src/index.ts';
-import { chartOptions, define, noLabels } from './corridor.ts';
+import { chartOptions, define, noLabels } from './engine.ts';
 
 /** Counts its pokes; each is posted to a book, in the commit of the step. */
 export const counter = define(

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import type { CallEffect, MachineDefinition } from '../../src/index.ts';
-import { type Corridor, chartOptions, define, give } from './corridor.ts';
+import { chartOptions, define, type Engine, give } from './engine.ts';
 
 /** Sleeps for its input's `napMs`, as often as `naps` says, and asks when it is told to. */
 const chart = setup({
@@ -70,15 +70,15 @@ export function sleeper(run?: CallEffect['run'], more: Partial<MachineDefinition
 }
 
 /** New sleepers, asleep for `napMs`, `naps` times in a row. */
-export function lull(corridor: Corridor, count: number, napMs: number, naps = 1) {
+export function lull(engine: Engine, count: number, napMs: number, naps = 1) {
   return Promise.all(
-    Array.from({ length: count }, () => give(corridor, 'sleeper', { input: { napMs, naps } })),
+    Array.from({ length: count }, () => give(engine, 'sleeper', { input: { napMs, naps } })),
   );
 }
 
 /** How often each actor has slept to the end, as `{ 1: 500 }`: so many times, so many actors. */
-export async function slept(corridor: Corridor): Promise<Record<number, number>> {
-  const docs = await corridor.db.collection('sleepers').find().toArray();
+export async function slept(engine: Engine): Promise<Record<number, number>> {
+  const docs = await engine.db.collection('sleepers').find().toArray();
   const counts: Record<number, number> = {};
   for (const { snapshot } of docs) {
     const times = snapshot.context.slept as number;

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import type { ActorDoc, MachineDefinition, Write, WriteEffect } from '../../src/index.ts';
-import { chartOptions, define, noLabels } from './corridor.ts';
+import { chartOptions, define, noLabels } from './engine.ts';
 
 /** Left and right in turn; remembers what it was told, asks and is answered, and bears others. */
 const chart = setup({

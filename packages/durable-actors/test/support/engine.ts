@@ -26,7 +26,7 @@ import { Lanes } from '../../src/lanes.ts';
 import { Sweeper } from '../../src/sweep.ts';
 import { ActorWorkers } from '../../src/work.ts';
 
-/** The corridor alone, on real stores, with small charts made for a test. */
+/** The engine alone, on real stores, with small charts made for a test. */
 
 /** A chart joined to what the test gives it; its collection is the chart's id with an `s`. */
 export function define(machine: AnyStateMachine, more: Partial<MachineDefinition> = {}): MachineDefinition {
@@ -41,7 +41,7 @@ export function define(machine: AnyStateMachine, more: Partial<MachineDefinition
   };
 }
 
-/** What every chart needs that is to run in the corridor. */
+/** What every chart needs that is to run in the engine. */
 export const chartOptions = { version: '1', options: { maxIterations: 100 } } as const;
 
 /** Where whoever uses the package has not declared any. */
@@ -59,13 +59,13 @@ function alertOf({ _id, seq }: ActorDoc): Write[] {
   return [{ op: 'insert', into: 'alerts', doc, onDuplicate: 'refuse' }];
 }
 
-export interface CorridorOptions {
+export interface EngineOptions {
   /** A client to use instead of one of its own; whoever opened it closes it. */
   client?: MongoClient;
   /** What the committer takes for the client (`unsteady`). */
   committerClient?: MongoClient;
   clock?: MovableClock;
-  /** The database of another corridor: two processes that share one. */
+  /** The database of another engine: two processes that share one. */
   database?: string;
   largestBatch?: number;
   patienceMs?: number;
@@ -77,7 +77,7 @@ export interface CorridorOptions {
   labels?: Labels;
 }
 
-export interface Corridor {
+export interface Engine {
   client: MongoClient;
   db: Db;
   clock: MovableClock;
@@ -97,12 +97,12 @@ export interface Corridor {
   close(): Promise<void>;
 }
 
-export async function openCorridor(
+export async function openEngine(
   definitions: MachineDefinition[],
-  options: CorridorOptions = {},
-): Promise<Corridor> {
+  options: EngineOptions = {},
+): Promise<Engine> {
   const client = options.client ?? (await connectMongo((await stores()).mongodbUri));
-  const db = client.db(options.database ?? freshDatabase('corridor'));
+  const db = client.db(options.database ?? freshDatabase('engine'));
   const ofActors = definitions.map(({ plural }) => ({
     name: plural,
     indexes: options.indexes ?? requiredIndexes,
@@ -169,18 +169,18 @@ let born = 0;
 
 /** A new actor, made now. */
 export async function give(
-  corridor: Corridor,
+  engine: Engine,
   machine: string,
   more: { id?: string; input?: Record<string, unknown>; data?: Record<string, unknown> } = {},
 ): Promise<ActorDoc> {
   born += 1;
-  const at = corridor.clock.now();
-  return corridor.actors.create(
+  const at = engine.clock.now();
+  return engine.actors.create(
     {
       machine,
       id: more.id ?? `${machine}_${born}`,
       input: { at, ...more.input },
-      ...corridor.labels,
+      ...engine.labels,
       data: more.data ?? {},
     },
     { stepId: `birth.${born}`, cause: { kind: 'operator', id: `req_${born}` } },
@@ -191,7 +191,7 @@ let sent = 0;
 
 /** Sends an event as a merchant would; each time is a step of its own. */
 export function tell(
-  corridor: Corridor,
+  engine: Engine,
   doc: { _id: string },
   type: string,
   more: Record<string, unknown> = {},
@@ -199,20 +199,20 @@ export function tell(
 ) {
   sent += 1;
   const machine = doc._id.split('_')[0]!;
-  return corridor.actors.send(
+  return engine.actors.send(
     { machine, id: doc._id },
-    { type, at: corridor.clock.now(), ...more },
+    { type, at: engine.clock.now(), ...more },
     { stepId: `told.${sent}`, cause: { kind: 'operator', id: `req_${sent}` }, ...options },
   );
 }
 
 /** Fires a timer of the document as the timer worker does, due or not. */
-export function fire(corridor: Corridor, doc: ActorDoc, timer = doc.timers[0]!) {
+export function fire(engine: Engine, doc: ActorDoc, timer = doc.timers[0]!) {
   return tell(
-    corridor,
+    engine,
     doc,
     timer.event,
-    { at: Math.max(corridor.clock.now(), timer.dueAt.getTime()) },
+    { at: Math.max(engine.clock.now(), timer.dueAt.getTime()) },
     {
       stepId: `${doc._id}.${timer.armedSeq}.${timer.id}`,
       cause: { kind: 'timer', id: timer.id },
@@ -242,7 +242,7 @@ export interface Machinery {
 
 /** Queues, workers and sweeper of one process. Nothing runs until `workers.start()` and `sweeper.start()`. */
 export async function openMachinery(
-  corridor: Corridor,
+  engine: Engine,
   options: {
     redisUrl?: string;
     prefix?: string;
@@ -254,13 +254,13 @@ export async function openMachinery(
     chores?: ConstructorParameters<typeof Sweeper>[0]['chores'];
   } = {},
 ): Promise<Machinery> {
-  const { actors, clock, log, db, lanes } = corridor;
+  const { actors, clock, log, db, lanes } = engine;
   const prefix = options.prefix ?? db.databaseName;
   const queues = new Queues(options.redisUrl ?? (await stores()).redisUrl, prefix, log);
   await queues.connected(2_000);
   const horizonMs = options.horizonMs ?? 60_000;
   const holdMs = options.holdMs ?? 20;
-  const owner = options.owner ?? corridor.owner;
+  const owner = options.owner ?? engine.owner;
   const handover = new Handover({ actors, queues, lanes, clock, log, owner, horizonMs, holdMs });
   const workers = new ActorWorkers({ actors, queues, handover, lanes, clock, log });
   const lease = new Lease(db, clock, owner, options.leaseMs ?? 60_000);

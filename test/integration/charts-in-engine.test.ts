@@ -8,11 +8,11 @@ import { Run } from '../support/run.ts';
 import { sized } from '../support/size.ts';
 
 /**
- * The generated paths once more, through the real corridor on real MongoDB: every kind
+ * The generated paths once more, through the real engine on real MongoDB: every kind
  * of step as it should be, and every transition as it should not: twice, in the wrong order, with processes that
  * die and with commits nobody hears of.
  */
-describe('charts in the corridor', function () {
+describe('charts in the engine', function () {
   this.timeout(600_000);
 
   for (const model of models) {
