@@ -216,6 +216,21 @@ describe('the house', () => {
     none(faults);
   });
 
+  it('keeps money out of the engine, in its words too', () => {
+    const money =
+      /\b(merchants?|payments?|payers?|money|shillings?|tzs|phones?|prompts?|pushes|rails?|m-?pesa|kusanya_\w+)\b/i;
+    const faults = ofPackages
+      .filter(({ path }) => path.startsWith('packages/durable-actors/src/'))
+      .flatMap(({ path, text }) =>
+        text
+          .split('\n')
+          .flatMap((line, index) =>
+            money.test(line) ? [`${path}:${index + 1}: ${line.trim()}: say it without money`] : [],
+          ),
+      );
+    none(faults);
+  });
+
   it('writes imports of its own files with their ending', () => {
     const faults = sources.flatMap(({ path, imports }) =>
       imports.flatMap(({ line, target, isOurs }) =>

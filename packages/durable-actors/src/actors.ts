@@ -231,7 +231,7 @@ export class Actors {
       }
       const calls = doc.calls.map((each) => (each === call ? changed : each));
       const after: ActorDoc = { ...doc, seq: doc.seq + 1, calls, dueAt: earliest(doc.timers, calls) };
-      // Unlike a step it is not repeated when its outcome is unknown: better no prompt than two.
+      // Unlike a step it is not repeated when its outcome is unknown: better no call than two.
       const write = updateOf(definition, doc, await this.#store.shared.rest(definition, after));
       const outcome = await this.#committer.commit([write]);
       if (outcome.ok) {
@@ -284,7 +284,7 @@ export class Actors {
         inDoubt = true;
         attempt = { planned, from: doc.state };
       } else if (outcome.write !== writes[0]) {
-        // Effects that read may decide otherwise the next time; a rule of the books will not.
+        // Effects that read may decide otherwise the next time; a rule that a store keeps will not.
         foreignRaces += 1;
         const conflict = conflictOf(outcome.write);
         if (!(conflict instanceof StepRaced) || foreignRaces > maxForeignRaces) {
@@ -347,7 +347,7 @@ export class Actors {
     conflict: Error,
     cause: Cause,
   ): Promise<never> {
-    // A caller gets a refusal as an answer; from a timer or a call it means the books and the chart disagree.
+    // A caller gets a refusal as an answer; from a timer or a call it means that the stores and the chart disagree.
     if (conflict instanceof StepRefused && (cause.kind === 'timer' || cause.kind === 'call')) {
       await this.#store.quarantine(definition, doc, `a step was refused by ${write.into}`);
     }

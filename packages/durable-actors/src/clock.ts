@@ -22,7 +22,7 @@ export function steadyMs(): number {
 
 /** How far the wall clock is ahead of the time that went by: changed by a clock that was set, and by a machine that slept. */
 const wallLeadMs = () => Date.now() - steadyMs();
-/** Clocks that are kept right are moved by less, and a prompt that is late by so little is in time. */
+/** Clocks that are kept right are moved by less, and what is late by so little is in time. */
 const partedMs = 500;
 
 /**

@@ -9,7 +9,7 @@ import { CommitUnknown, type Ending, Transactions } from './transaction.ts';
  * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB
  * transaction, so the cost of a step falls as load rises. Callers only see `await commit(writes)`: theirs was written
  * whole, or it was not and they learn by what. Requests, for whose answer somebody waits, overtake what workers have
- * to write: thousands of payments may be on their way. They take no more than half of a batch where others wait.
+ * to write: thousands of actors may be on their way. They take no more than half of a batch where others wait.
  *
  * Two batches may be on their way at once, but only one that adds to counters: two would meet in the same documents
  * and abort each other.

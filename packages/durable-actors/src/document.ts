@@ -189,7 +189,7 @@ export interface SendOptions {
   /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
   writes?: Write[];
   /**
-   * Room data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
+   * Data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
    * away. Never part of the chart or its history.
    */
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
@@ -237,7 +237,7 @@ export interface WorkWatch {
 
 export type Migration = (doc: ActorDoc) => ActorDoc;
 
-/** A chart joined to its room: what wiring.ts gives to the engine. */
+/** A chart joined to its effects: what whoever uses the engine gives it. */
 export interface MachineDefinition {
   name: string;
   /** The MongoDB collection of its actors. */
@@ -262,7 +262,7 @@ export class NewerDocument extends Error {}
 /** No actor with this id. */
 export class ActorMissing extends Error {}
 
-/** A room's rule refused a write of the step (a posting key, a balance guard): never retried blindly. */
+/** A rule of what is stored refused a write of the step (a posting key, a balance guard): never retried blindly. */
 export class StepRefused extends Error {
   readonly write: Write;
 

@@ -13,7 +13,7 @@ import type { Queues } from './queue.ts';
  * away they are kept, up to a number, and done here when their time comes; what is lost all the same the sweep
  * finds.
  *
- * Wake-ups are held back for a moment. Most timers are called off long before they are due (a push is
+ * Wake-ups are held back for a moment. Most timers are called off long before they are due (a call is
  * answered within milliseconds, its time-out is armed for seconds), and a job that is never added costs
  * nothing.
  */

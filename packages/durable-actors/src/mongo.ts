@@ -24,12 +24,12 @@ export type Doc = Document & { _id: string };
 /**
  * What a lost write means to the one who asked for it:
  * `race`: somebody was faster, read again and decide again; `replay`: this request was already answered;
- * `refuse`: a rule of the books forbids it, never retried blindly.
+ * `refuse`: a rule of what is stored forbids it, never retried blindly.
  */
 export type Conflict = 'race' | 'replay' | 'refuse';
 
 /**
- * One write of a step. A step's writes are committed all at once or not at all (commit.ts); rooms
+ * One write of a step. A step's writes are committed all at once or not at all (commit.ts); effects
  * return them as data and never write themselves.
  */
 export type Write =

@@ -152,7 +152,7 @@ function refuseChange(
   if (field !== undefined) throw new Poison(`${name} changed ${field}, which it shares`);
 }
 
-/** Room data after a change; undefined takes a field away. */
+/** Data after a change; undefined takes a field away. */
 function changedData(
   data: Record<string, unknown>,
   change: Record<string, unknown>,
@@ -260,7 +260,7 @@ function migrationOf(doc: ActorDoc, changed: ActorDoc): UpdateFilter<Doc> | unde
   return { $set: all, $unset: Object.fromEntries(gone.map((field) => [field, ''])) };
 }
 
-/** The line of the history. `detail` of an event is kept by the room's own records, not here. */
+/** The line of the history. `detail` of an event is kept in records of the service's own, not here. */
 function lineOf(
   definition: MachineDefinition,
   doc: ActorDoc,

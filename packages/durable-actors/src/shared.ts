@@ -13,7 +13,7 @@ interface SharedPart extends Doc {
 export const sharedPartsSpec: CollectionSpec = { name: 'shared_parts' };
 
 /**
- * What very many actors remember alike and none ever changes (a rail's terms, `MachineDefinition.shared`). It is stored
+ * What very many actors remember alike and none ever changes (settings at its birth, `MachineDefinition.shared`). It is stored
  * once, by its content, before the first actor that needs it; actors rest with its id in its place. Awake they have
  * the value itself, one frozen object for all, so charts and whoever reads a context never see an id.
  */

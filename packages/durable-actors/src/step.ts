@@ -275,7 +275,7 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
   return Number.isFinite(due) ? new Date(due) : null;
 }
 
-/** What the engine cannot work with, found when it is built rather than at the first payment. */
+/** What the engine cannot work with, found when it is built rather than at the first step. */
 export function checkDefinition(definition: MachineDefinition): void {
   const { name, machine } = definition;
   const version = versionOf(definition);

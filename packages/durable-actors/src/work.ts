@@ -96,7 +96,7 @@ export class ActorWorkers {
   }
 
   /**
-   * Empties the lanes: what has not begun is handed over, what has is waited for. Open pushes are told to stop: they
+   * Empties the lanes: what has not begun is handed over, what has is waited for. Open calls are told to stop: they
    * answer "unknown" rather than hold up the end of the process.
    */
   async stop(patienceMs: number): Promise<void> {
