@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { newId } from './ids.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
+import type { Mode } from './mode.ts';
 import { isoTime } from './time.ts';
 
 /** Something a person must know about. Written in the commit of what caused it, and told afterwards. */
@@ -12,7 +13,7 @@ export interface AlertDoc extends Doc {
   /** Id of the actor or record it is about. */
   about: string;
   merchantId?: string;
-  mode?: 'live' | 'test';
+  mode?: Mode;
   detail?: Record<string, unknown>;
   /** Not told yet: when it is to be tried, and how often it was. */
   tellAt?: Date;

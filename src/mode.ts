@@ -2,4 +2,4 @@
 export type Mode = 'live' | 'test';
 
 /** Both, for what has to be done in each. */
-export const bothModes: readonly Mode[] = ['live', 'test'];
+export const modes: readonly Mode[] = ['live', 'test'];

@@ -9,6 +9,7 @@ import {
   Queues,
   type Sweeper,
   SystemClock,
+  stopwatch,
 } from '@kusanya/durable-actors';
 import { AlertTeller } from './alerts.ts';
 import type { Config } from './config.ts';
@@ -41,45 +42,35 @@ interface StartOptions {
   clock?: Clock;
 }
 
-/** Starts the roles of this process, in order; `stop` undoes it in reverse. */
+/** What undoes the start, the latest first. */
+type Stops = (() => Promise<unknown>)[];
+
+/** Starts the roles of this process, one named step after the other; `stop` undoes them in reverse. */
 export async function startService({
   config,
   log,
   clock = new SystemClock(),
 }: StartOptions): Promise<Service> {
-  const stops: (() => Promise<unknown>)[] = [];
+  const stops: Stops = [];
   const stop = async () => {
     for (const each of stops.reverse())
       await each().catch((error) => log.warn({ error: String(error) }, 'while stopping'));
     stops.length = 0;
   };
+  const step = stepsOf(log);
   try {
-    const client = await connectMongo(config.mongodbUri, { silenceMs: limits.mongoSilenceMs });
-    stops.push(() => closeMongo(client));
-    const lines = new LineWatch(client);
-    const patient = await connectPatiently(config.mongodbUri);
-    stops.push(() => closeMongo(patient));
-    const db = client.db(databaseOf(config));
-    const patientDb = patient.db(db.databaseName);
-    if (clock instanceof SystemClock) {
-      const dropClock = await keepClock(db, clock, log);
-      stops.push(async () => dropClock());
-    }
-    await prepareDatabase(patientDb, collectionSpecs);
-    const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
-    stops.push(() => queues.close());
-    if (await queues.connected(2 * limits.secondMs)) await queues.refuseCluster();
-    const wired = wire({ db, patientDb, clock, log, config, queues });
-    wired.feed.start();
-    stops.push(async () => wired.feed.close());
-    stops.push(() => wired.poster.close());
-    stops.push(() => wired.committer.drain());
-    stops.push(async () => wired.closeRails());
-    await wired.prepareRails();
-    stops.push(await wired.lease.keep(log, wired.leaseSlot));
-    const sweeper = config.role === 'api' ? undefined : await startWorker(wired, stops);
+    const { db, patientDb, lines } = await step('connect to MongoDB', () => connectStores(config, stops));
+    await step('measure the clock', () => measureClock(db, clock, log, stops));
+    await step('prepare the collections', () => prepareDatabase(patientDb, collectionSpecs));
+    const queues = await step('connect to Redis', () => connectQueues(config, log, stops));
+    const parts = { db, patientDb, clock, log, config, queues };
+    const wired = await step('join the rooms', async () => joinRooms(parts, stops));
+    await step('prepare the rails', () => wired.prepareRails());
+    stops.push(await step('take the leases', () => wired.lease.keep(log, wired.leaseSlot)));
+    const isWorker = config.role !== 'api';
+    const sweeper = isWorker ? await step('start the worker', () => startWorker(wired, stops)) : undefined;
     const state = { isStopping: false, lines };
-    const { baseUrl, adminUrl } = await startListeners(wired, sweeper, state, stops);
+    const { baseUrl, adminUrl } = await step('listen', () => startListeners(wired, sweeper, state, stops));
     stops.push(async () => {
       state.isStopping = true;
       await sleep(config.shutdownDelayMs);
@@ -91,12 +82,61 @@ export async function startService({
   }
 }
 
+/** Tells how long each step of the start took, and which one it failed at. */
+function stepsOf(log: Log) {
+  return async <Made>(step: string, take: () => Promise<Made>): Promise<Made> => {
+    const elapsed = stopwatch();
+    try {
+      const made = await take();
+      log.debug({ step, durationMs: Math.round(elapsed()) }, 'started');
+      return made;
+    } catch (error) {
+      log.warn({ step, error: String(error) }, 'not started');
+      throw error;
+    }
+  };
+}
+
+async function connectStores(config: StartOptions['config'], stops: Stops) {
+  const client = await connectMongo(config.mongodbUri, { silenceMs: limits.mongoSilenceMs });
+  stops.push(() => closeMongo(client));
+  const lines = new LineWatch(client);
+  const patient = await connectPatiently(config.mongodbUri);
+  stops.push(() => closeMongo(patient));
+  const db = client.db(databaseOf(config));
+  return { db, patientDb: patient.db(db.databaseName), lines };
+}
+
+async function connectQueues(config: StartOptions['config'], log: Log, stops: Stops): Promise<Queues> {
+  const queues = new Queues(config.redisUrl, config.redisPrefix, log, config.workerLostAfterMs);
+  stops.push(() => queues.close());
+  if (await queues.connected(2 * limits.secondMs)) await queues.refuseCluster();
+  return queues;
+}
+
+function joinRooms(parts: Parameters<typeof wire>[0], stops: Stops): Wired {
+  const wired = wire(parts);
+  wired.feed.start();
+  stops.push(async () => wired.feed.close());
+  stops.push(() => wired.poster.close());
+  stops.push(() => wired.committer.drain());
+  stops.push(async () => wired.closeRails());
+  return wired;
+}
+
 function databaseOf(config: Config & { mongodbUri: string }): string {
   return (
     new URL(config.mongodbUri.replace(/^mongodb(\+srv)?:/, 'http:').replace(/,[^/?]*/, '')).pathname.slice(
       1,
     ) || config.mongodbDatabase
   );
+}
+
+/** Due is judged by MongoDB's clock, measured now and once a minute. */
+async function measureClock(db: Wired['db'], clock: Clock, log: Log, stops: Stops): Promise<void> {
+  if (!(clock instanceof SystemClock)) return;
+  const drop = await keepClock(db, clock, log);
+  stops.push(async () => drop());
 }
 
 /** Processes of an earlier version name the old indexes in their queries, which fail without them. */
@@ -106,7 +146,7 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
   if (indexes.length > 0) log.info({ indexes }, 'indexes that nobody needs any more are dropped');
 }
 
-async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Promise<Sweeper> {
+async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
   const { runtime, queues, clock, log, config, db, settlements, doorbell, webhookNeeds } = wired;
   const { auditWatch, callbacks } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
@@ -142,7 +182,7 @@ async function startWorker(wired: Wired, stops: (() => Promise<unknown>)[]): Pro
 }
 
 /** A session is at hand before the first payment needs it, and a network that falls silent is noticed. */
-function tendRail({ rails, log }: Wired, stops: (() => Promise<unknown>)[]): void {
+function tendRail({ rails, log }: Wired, stops: Stops): void {
   const { live } = rails;
   if (!live?.tend) return;
   let isTending = false;
@@ -165,7 +205,7 @@ async function startListeners(
   wired: Wired,
   sweeper: Sweeper | undefined,
   state: { isStopping: boolean; lines: LineWatch },
-  stops: (() => Promise<unknown>)[],
+  stops: Stops,
 ): Promise<{ baseUrl: string | undefined; adminUrl: string }> {
   const { config, clock, log, merchants, collections, events, db, queues } = wired;
   const health = {

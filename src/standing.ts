@@ -1,6 +1,7 @@
 import { type CollectionSpec, type MachineDefinition, requiredIndexes } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
+import type { Mode } from './mode.ts';
 
 /**
  * Actors by the state they are in: which index answers, newest first. An index of states costs a write at each step
@@ -66,8 +67,6 @@ export function isUncrowded(crowded: readonly string[]): Document {
   });
   return { $or: [{ state: { $lt: sorted[0] } }, ...between] };
 }
-
-type Mode = 'live' | 'test';
 
 /** What goes over an index, in its order, and what is left to look for among that. */
 export interface StateQuery {

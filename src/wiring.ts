@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Actors,
-  BatchReader,
   type Clock,
   type CommittedBatch,
   Lease,
@@ -38,7 +37,7 @@ import { StepFeed } from './inspector/inspector.ts';
 import { AuditWatch, FeePlans } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
-import { type Merchant, Merchants, merchantsSpec } from './merchants/merchants.ts';
+import { Merchants } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import { Operators } from './operators/operators.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
@@ -60,7 +59,7 @@ import {
 } from './rails/rails.ts';
 import { Recent } from './recent.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
-import { SettlementReader, Settlements, settlementDate, settlementsSpec } from './settlement/settlement.ts';
+import { SettlementReader, Settlements, settlementsSpec, settlesOn } from './settlement/settlement.ts';
 import { outermost } from './standing.ts';
 import {
   deliveryCallEffects,
@@ -162,11 +161,12 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ db, clock, config, events, poster, webhooks, seats, endpoints },
     actors: () => late.actors,
   };
-  const collectionNeeds = {
+  const collectionNeeds: CollectionNeeds = {
     db,
     rails,
     slot: slot.number,
-    settlesOn: settlesOnReader(db, config),
+    settlesOn: async (merchantId, capturedAtMs) =>
+      settlesOn(capturedAtMs, (await merchants.delayDays(merchantId)) ?? config.settlementDelayDays),
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
   const definitions = definitionsOf({
@@ -318,20 +318,5 @@ function slotOf(lease: Lease): { number(): number; lease(): Promise<void> } {
       leased = await lease.holdFirst(slotPrefix, 1, limits.stripesMax);
       slot = leased ?? slot;
     },
-  };
-}
-
-/** When money captured now is settled: by the merchant's T+n as it is now, or the installation's. */
-function settlesOnReader(db: Db, config: Config): CollectionNeeds['settlesOn'] {
-  const reader = new BatchReader(async (ids) => {
-    const found = await db
-      .collection<Merchant>(merchantsSpec.name)
-      .find({ _id: { $in: ids } }, { projection: { settlementDelayDays: 1 } })
-      .toArray();
-    return new Map(found.map((merchant) => [merchant._id, merchant.settlementDelayDays]));
-  });
-  return async (merchantId, capturedAtMs) => {
-    const days = (await reader.read(merchantId)) ?? config.settlementDelayDays;
-    return days === 0 ? null : settlementDate(capturedAtMs, days).date;
   };
 }

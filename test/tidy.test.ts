@@ -380,6 +380,20 @@ describe('the house', () => {
     );
   });
 
+  it('says in one place what modes there are', () => {
+    const union = /'live' \| 'test'|'test' \| 'live'/;
+    const faults = ofSrc
+      .filter(({ path }) => path !== 'src/mode.ts')
+      .flatMap(({ path, text }) =>
+        text
+          .split('\n')
+          .flatMap((line, index) =>
+            union.test(line) ? [`${path}:${index + 1}: import Mode from src/mode.ts`] : [],
+          ),
+      );
+    none(faults);
+  });
+
   it('never writes to the console', () => {
     const faults = sources.flatMap(({ path, tree }) =>
       nodesOf(tree)

@@ -2,6 +2,7 @@ import type { Clock } from '@kusanya/durable-actors';
 import type { Db, Filter } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Mode } from '../mode.ts';
 import { phoneTurnsSpec, type Rails } from '../rails/rails.ts';
 import type { CollectionDoc } from './present.ts';
 
@@ -29,14 +30,14 @@ interface AdmissionOptions {
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  readonly #known = new Map<'live' | 'test', { until: number; isLate: Promise<boolean> }>();
+  readonly #known = new Map<Mode, { until: number; isLate: Promise<boolean> }>();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
   }
 
   /** True while pushes of this mode wait for more than half their window. */
-  isLate(mode: 'live' | 'test'): Promise<boolean> {
+  isLate(mode: Mode): Promise<boolean> {
     const now = this.#options.clock.now();
     const known = this.#known.get(mode);
     if (known && now < known.until && known.until <= now + goodForMs) return known.isLate;
@@ -49,7 +50,7 @@ export class Admission {
     return isLate;
   }
 
-  async #look(mode: 'live' | 'test', now: number): Promise<boolean> {
+  async #look(mode: Mode, now: number): Promise<boolean> {
     const { db, rails, log, plural } = this.#options;
     const windowMs = rails[mode]?.terms.pushWindowMs;
     if (windowMs === undefined) return false;

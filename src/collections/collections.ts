@@ -3,7 +3,6 @@ import {
   BatchReader,
   type Clock,
   type CollectionSpec,
-  StepReplayed,
   type Write,
 } from '@kusanya/durable-actors';
 import type { Db, Filter, IndexSpecification } from 'mongodb';
@@ -12,6 +11,7 @@ import { idFloor, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
+import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
 import { crowdIndexes } from '../standing.ts';
@@ -73,11 +73,10 @@ export class FeeTooHigh extends Error {
   }
 }
 
-/** Another request with this idempotency key was committed first. */
-export class AlreadyAnswered extends Error {}
-
-export interface ListQuery {
+/** What merchants may ask of their list. */
+export interface CollectionQuery {
   limit: number;
+  /** Only ids below this one. */
   startingAfter?: string;
   status?: Status;
   reference?: string;
@@ -114,7 +113,7 @@ export class Collections {
   /**
    * Makes a collection and answers 202 once its first snapshot is committed, together with the idempotency
    * record; a worker pushes the prompt afterwards. The body has passed the schema and `createFaults`.
-   * @throws NoRail and FeeTooHigh (nothing was created), AlreadyAnswered.
+   * @throws NoRail and FeeTooHigh (nothing was created), StepReplayed.
    */
   async create(
     principal: Principal,
@@ -150,19 +149,14 @@ export class Collections {
     };
     const acceptsLate = merchant.latePayments === 'accept';
     const answer = { status: 202, body: this.#firstAnswer(id, mode, data, at, rail.terms) };
-    try {
-      await actors.create(
-        { machine: 'collection', id, input: { at, terms: rail.terms, acceptsLate }, merchantId, mode, data },
-        {
-          stepId: requestId,
-          cause: { kind: 'merchant', id: requestId },
-          writes: [recordWrite(answer.status, answer.body)],
-        },
-      );
-    } catch (error) {
-      if (error instanceof StepReplayed) throw new AlreadyAnswered();
-      throw error;
-    }
+    await actors.create(
+      { machine: 'collection', id, input: { at, terms: rail.terms, acceptsLate }, merchantId, mode, data },
+      {
+        stepId: requestId,
+        cause: { kind: 'merchant', id: requestId },
+        writes: [recordWrite(answer.status, answer.body)],
+      },
+    );
     return answer;
   }
 
@@ -185,7 +179,7 @@ export class Collections {
    */
   async list(
     principal: Principal,
-    query: ListQuery,
+    query: CollectionQuery,
   ): Promise<{ data: CollectionObject[]; hasMore: boolean }> {
     const filter: Filter<CollectionDoc> = { merchantId: principal.merchantId, mode: principal.mode };
     const bounds: { $lt?: string; $gte?: string } = {};
@@ -239,7 +233,7 @@ export class Collections {
   /** The 202's body, made before the commit because the commit stores it. */
   #firstAnswer(
     id: string,
-    mode: 'live' | 'test',
+    mode: Mode,
     data: CollectionData,
     at: number,
     terms: { pushWindowMs: number; promptLifeMs: number },
@@ -253,7 +247,7 @@ export class Collections {
       failureMessage: null,
       late: false,
     };
-    const doc = { _id: id, mode, data, status: 'created', snapshot: { context } } as unknown as CollectionDoc;
-    return JSON.stringify(presentCollection(doc));
+    const status = 'created';
+    return JSON.stringify(presentCollection({ _id: id, mode, data, status, snapshot: { context } }));
   }
 }

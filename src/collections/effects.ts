@@ -27,6 +27,7 @@ import {
   successProvedFalse,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import {
   answerWrite,
   claimedCodes,
@@ -52,7 +53,7 @@ export interface CollectionNeeds {
     id: string;
     type: EventType;
     merchantId: string;
-    mode: 'live' | 'test';
+    mode: Mode;
     atMs: number;
   }): Promise<NewActor[]>;
 }

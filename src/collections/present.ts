@@ -46,8 +46,18 @@ const failureMessages: Readonly<Record<FailureCode, string>> = {
   provider_error: 'The mobile-money network reported an error.',
 };
 
+/** What merchants see of a collection is made of this much of it. */
+interface Presentable extends Pick<CollectionDoc, '_id' | 'mode' | 'status' | 'data'> {
+  snapshot: {
+    context: Pick<
+      CollectionContext,
+      'createdAt' | 'completedAt' | 'expiresAt' | 'receipt' | 'failureCode' | 'failureMessage' | 'late'
+    >;
+  };
+}
+
 /** The public form of a collection (CONTRACT 8.2). The only place that knows it. */
-export function presentCollection(doc: CollectionDoc): CollectionObject {
+export function presentCollection(doc: Presentable): CollectionObject {
   const { data, status, mode } = doc;
   const context = doc.snapshot.context;
   return {

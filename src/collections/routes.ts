@@ -9,13 +9,12 @@ import {
   listQuery,
   type ProducedAnswer,
   type RecordWrite,
-  ReplayConflict,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Principal } from '../merchants/merchants.ts';
-import { AlreadyAnswered, FeeTooHigh, NoRail } from './collections.ts';
+import { type CollectionQuery, FeeTooHigh, NoRail } from './collections.ts';
 import { testPhones } from './phone.ts';
 import {
   type AmountBounds,
@@ -29,22 +28,11 @@ import {
 /** The schema of what events are about; events/ does not import this room. */
 export { CollectionObject } from './schema.ts';
 
-export interface CollectionQuery {
-  limit: number;
-  /** Only ids below this one. */
-  startingAfter?: string;
-  status?: CollectionObject['status'];
-  reference?: string;
-  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
-  createdFromMs?: number;
-  createdToMs?: number;
-}
-
 /** What these routes need from the room; every method sees only what the principal's merchant and mode own. */
 export interface CollectionsApi {
   /**
    * Returns the 202 as it was recorded: the write that `recordWrite` makes belongs in the same commit as the
-   * collection, and a `replay` conflict there is thrown as ReplayConflict. The body has been checked.
+   * collection, and a `replay` conflict there is thrown as StepReplayed. The body has been checked.
    */
   create(
     principal: Principal,
@@ -139,7 +127,6 @@ export function createCollection(collections: CollectionsApi, bounds: AmountBoun
 /** What the room refuses, in the words of the interface. */
 function asAnswer(error: unknown): unknown {
   if (error instanceof NoRail) return channelUnavailable();
-  if (error instanceof AlreadyAnswered) return new ReplayConflict();
   if (!(error instanceof FeeTooHigh)) return error;
   const message = `amount must be more than its fee of ${error.feeTzs} TZS (whole shillings).`;
   return faulty([{ param: 'amount', code: 'amount_too_small', message }]);

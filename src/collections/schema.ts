@@ -2,6 +2,7 @@ import { type Static, type TObject, Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { channels } from '../rails/rails.ts';
 import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
 import { isTestPhone, parsePhone } from './phone.ts';
@@ -214,7 +215,7 @@ export interface CreateFault {
 export function createFaults(
   body: Readonly<Record<string, unknown>>,
   bounds: AmountBounds,
-  mode: 'live' | 'test',
+  mode: Mode,
   isSandbox = false,
 ): CreateFault[] {
   const faults: CreateFault[] = [];
@@ -261,7 +262,7 @@ function tooSmall(minTzs: number): string {
   return `amount must be at least ${minTzs} TZS (whole shillings).`;
 }
 
-function phoneFault(phone: unknown, mode: 'live' | 'test', isSandbox: boolean): string | undefined {
+function phoneFault(phone: unknown, mode: Mode, isSandbox: boolean): string | undefined {
   if (typeof phone !== 'string') return 'phone must be a string, such as "255712345678".';
   const parsed = parsePhone(phone, mode === 'live' && isSandbox);
   if ('fault' in parsed) return parsed.fault;

@@ -17,7 +17,7 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { bothModes, type Mode } from '../mode.ts';
+import { type Mode, modes } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
@@ -322,7 +322,7 @@ export class Console {
 }
 
 function isMode(text: string | undefined): text is Mode {
-  return bothModes.some((each) => each === text);
+  return modes.some((each) => each === text);
 }
 
 function queryText(query: object | undefined): URLSearchParams | undefined {

@@ -3,6 +3,7 @@ import type { Collection, Db, Document } from 'mongodb';
 import { collectionsSpec } from '../collections/collections.ts';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { type Mode, modes } from '../mode.ts';
 import { actorsByStatus, inStates, leavesOf, narrowed, outermost, statesIn } from '../standing.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 
@@ -10,8 +11,6 @@ import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
  * Operators' lists of actors, newest first. Each filter goes over an index that gives the order too; what an
  * index leaves open is looked for in a bounded stretch of it, and the page says where to go on.
  */
-
-type Mode = 'live' | 'test';
 
 /** Nothing is counted further than this: a person who sees "1000+" knows enough. */
 export const countMax = 1_000;
@@ -206,7 +205,7 @@ function restOf({
 async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter): Promise<Plan> {
   const { plural } = definition;
   const { mode, merchantId, msisdn, reference, failureCode, endpointId, eventId } = filter;
-  const modes = { mode: { $in: mode ? [mode] : ['live', 'test'] } };
+  const ofModes = { mode: { $in: mode ? [mode] : modes } };
   const without = (...fields: (keyof ListFilter)[]) =>
     restOf(
       Object.fromEntries(
@@ -235,14 +234,14 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
     const match = { 'data.reference': { $eq: reference } };
     // Many merchants may use one: they are not in the order of time.
     if (!merchantId) return { match, hint, rest: without('reference'), isUnsorted: true };
-    const ofOne = { ...match, merchantId: { $eq: merchantId }, ...modes };
+    const ofOne = { ...match, merchantId: { $eq: merchantId }, ...ofModes };
     return { match: ofOne, hint, rest: without('merchantId', 'mode', 'reference') };
   }
   if (merchantId && plural === deliveriesSpec.name) {
     const ofMerchant = await ownDeliveries(db, definition, filter);
     if (ofMerchant) return { ...ofMerchant, rest: without('merchantId', 'states', 'mode') };
   } else if (merchantId) {
-    const match = { merchantId: { $eq: merchantId }, ...modes };
+    const match = { merchantId: { $eq: merchantId }, ...ofModes };
     const rest = without('merchantId', 'mode');
     if (!isCollection) return { match, hint: { merchantId: 1, mode: 1, _id: -1 }, rest };
     const hint = { merchantId: 1, mode: 1, status: 1, _id: -1 };
@@ -253,7 +252,7 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
     };
   }
   if (failureCode) {
-    const match = { ...modes, status: 'failed', 'snapshot.context.failureCode': { $eq: failureCode } };
+    const match = { ...ofModes, status: 'failed', 'snapshot.context.failureCode': { $eq: failureCode } };
     const hint = { mode: 1, 'snapshot.context.failureCode': 1, _id: -1 };
     return { match, hint, rest: without('mode', 'failureCode') };
   }
@@ -264,10 +263,10 @@ async function planOf(db: Db, definition: MachineDefinition, filter: ListFilter)
   const isUncrowded =
     states.length > 0 && !isOuter(filter) && !states.some((each) => crowded?.includes(each));
   if (!crowded || isUncrowded) {
-    const { match, hint } = inStates(definition, mode ? [mode] : modesOf, states);
+    const { match, hint } = inStates(definition, mode ? [mode] : modes, states);
     return { match, hint, rest: without('mode', 'states') };
   }
-  const match = { ...modes, status: { $in: statusesOf(definition, filter) } };
+  const match = { ...ofModes, status: { $in: statusesOf(definition, filter) } };
   const rest = isOuter(filter) ? without('mode', 'states') : without('mode');
   return { match, hint: actorsByStatus, rest };
 }
@@ -290,7 +289,7 @@ async function ownDeliveries(
   const endpoints = await db
     .collection<{ _id: string }>(endpointsSpec.name)
     .find(
-      { merchantId: { $eq: merchantId }, mode: { $in: mode ? [mode] : modesOf } },
+      { merchantId: { $eq: merchantId }, mode: { $in: mode ? [mode] : modes } },
       { projection: { _id: 1 } },
     )
     .limit(endpointsMax + 1)
@@ -320,11 +319,9 @@ async function statesOf(
   definition: MachineDefinition,
   { mode, states }: ListFilter,
 ): Promise<string[]> {
-  const used = await Promise.all((mode ? [mode] : modesOf).map((each) => statesIn(db, definition, each)));
+  const used = await Promise.all((mode ? [mode] : modes).map((each) => statesIn(db, definition, each)));
   const all = [...new Set([...leavesOf(definition.machine.root), ...used.flat()])];
   if (!states) return all;
   const within = all.filter((one) => states.some((each) => one.startsWith(`${each}.`)));
   return [...new Set([...states, ...within])];
 }
-
-const modesOf: readonly Mode[] = ['live', 'test'];

@@ -3,6 +3,7 @@ import { BatchReader, type CollectionSpec, type Doc, type Write } from '@kusanya
 import type { Db } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import type { testEventType } from './schema.ts';
 
@@ -15,7 +16,7 @@ export interface EventDoc extends Doc {
   type: EventType | typeof testEventType;
   collectionId: string;
   merchantId: string;
-  mode: 'live' | 'test';
+  mode: Mode;
   createdAt: Date;
   /** The exact text that is signed and sent, the same for every attempt. */
   body: string;
@@ -46,7 +47,7 @@ export function recordEvent(event: {
   type: EventDoc['type'];
   collectionId: string;
   merchantId: string;
-  mode: 'live' | 'test';
+  mode: Mode;
   atMs: number;
   data: object;
 }): Write {

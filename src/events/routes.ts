@@ -1,6 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { forMerchants, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
+import type { Mode } from '../mode.ts';
 import { eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
 
 /**
@@ -8,7 +9,7 @@ import { eventObject, eventTypes, testEventType, webhookEvent } from './schema.t
  * undefined for an unknown, foreign or other-mode id.
  */
 export type ReadEvent = (
-  who: { merchantId: string; mode: 'live' | 'test' },
+  who: { merchantId: string; mode: Mode },
   id: string,
 ) => Promise<object | string | undefined>;
 

@@ -25,7 +25,6 @@ export {
   IdempotencyStore,
   idempotencySpec,
   type ProducedAnswer,
-  ReplayConflict,
 } from './idempotency.ts';
 export { type Inside, type InsideRoute, insideOf, type RouteName } from './inside.ts';
 export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';

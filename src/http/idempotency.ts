@@ -5,6 +5,7 @@ import {
   type Clock,
   type CollectionSpec,
   isOutage,
+  StepReplayed,
   stopwatch,
   type Write,
 } from '@kusanya/durable-actors';
@@ -77,14 +78,6 @@ export function idempotencyWrite(record: IdempotencyRecord, expired?: Idempotenc
   const { _id, ...fields } = record;
   const filter = { _id, expiresAt: { $lte: record.createdAt } };
   return { op: 'update', into, filter, update: { $set: fields }, onMiss: 'replay' };
-}
-
-/** Thrown by a producer whose commit met another request's record of the same key. */
-export class ReplayConflict extends Error {
-  constructor() {
-    super('another request with this idempotency key was committed first');
-    this.name = 'ReplayConflict';
-  }
 }
 
 export interface IdempotentRequest {
@@ -188,7 +181,7 @@ export class IdempotencyStore {
       });
       return { replayed: false, stored: made, answer };
     } catch (error) {
-      if (error instanceof ReplayConflict) return undefined;
+      if (error instanceof StepReplayed) return undefined;
       // Refused by whatever else, be it today's schema: a repetition is answered as the first was.
       const stored = isOutage(error) ? undefined : await this.find(request.id);
       if (stored && this.#isAlive(stored)) return { replayed: true, stored };

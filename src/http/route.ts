@@ -37,8 +37,7 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
   idempotencyKey: string | undefined;
   /**
    * Idempotent routes only: the write that stores this answer under the caller's Idempotency-Key. It belongs in
-   * the same commit as what the request creates; a conflict of kind `replay` in that commit must be thrown as
-   * `ReplayConflict`.
+   * the same commit as what the request creates, whose `StepReplayed` says that another request's came first.
    */
   recordWrite: RecordWrite;
 }

@@ -1,5 +1,6 @@
 import type { Cause, Committed } from '@kusanya/durable-actors';
 import { maskPhone, maskPhonesIn } from '../log.ts';
+import type { Mode } from '../mode.ts';
 
 /** One committed step, fit to be shown to any operator: phones are masked, metadata and secrets left out. */
 export interface StepNotice {
@@ -8,7 +9,7 @@ export interface StepNotice {
   machine: string;
   machineVersion: number;
   merchantId: string;
-  mode: 'live' | 'test';
+  mode: Mode;
   /** The actor's own count of changes. Not every number is a step: claims of calls count too. */
   seq: number;
   /** Milliseconds since 1970. */
@@ -28,7 +29,7 @@ export interface StepFilter {
   machine?: string;
   /** A merchant's id. */
   merchant?: string;
-  mode?: 'live' | 'test';
+  mode?: Mode;
 }
 
 /** What a filter looks at. */

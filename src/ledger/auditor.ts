@@ -1,6 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { asStored, checkAllCollections, checkCollections, type Understood } from './captures.ts';
 import { wrongClosings } from './closings.ts';
 import {
@@ -13,7 +14,7 @@ import {
   merchantsPosted,
   unevenlyMoved,
 } from './counters.ts';
-import { bothModes, type Mode } from './postings.ts';
+import { bothModes } from './postings.ts';
 
 /**
  * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new, every

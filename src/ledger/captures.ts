@@ -1,7 +1,8 @@
 import type { Db } from 'mongodb';
+import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
-import { type EntryType, type Mode, parseAccount } from './postings.ts';
+import { type EntryType, parseAccount } from './postings.ts';
 
 /**
  * The auditor's look at collections: what the journal and the events say about a collection must be what the

@@ -1,8 +1,8 @@
 import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
-import type { Mode } from './postings.ts';
 
 /**
  * The platform's accounts have no counters, the hottest of all being touched by every payment: their balance is

@@ -1,8 +1,9 @@
 import type { Db, Document, Timestamp } from 'mongodb';
+import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './auditor.ts';
 import { asStored, type CollectionRow, isHoldingState } from './captures.ts';
-import { accountName, bothModes, isMerchantKind, type Mode, parseAccount } from './postings.ts';
+import { accountName, bothModes, isMerchantKind, parseAccount } from './postings.ts';
 
 /**
  * The auditor's look at the counters: each must be the sum of its journal lines. Reads only, and never waits

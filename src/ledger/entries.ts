@@ -1,7 +1,8 @@
 import type { Db, Filter } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { type EntryType, type JournalEntry, type Line, type Mode, parseAccount } from './postings.ts';
+import type { Mode } from '../mode.ts';
+import { type EntryType, type JournalEntry, type Line, parseAccount } from './postings.ts';
 
 /**
  * Reading the journal: pages of entries, newest first, and what an entry means to its merchant. Entries are

@@ -27,11 +27,6 @@ export function feeFor(amountTzs: number, plan: FeePlan): number {
   return Number(fee < minTzs ? minTzs : fee > maxTzs ? maxTzs : fee);
 }
 
-/** False where the fee would reach the amount: refused at creation as `amount_too_small` (CONTRACT 6.4). */
-export function isChargeable(amountTzs: number, plan: FeePlan): boolean {
-  return feeFor(amountTzs, plan) < amountTzs;
-}
-
 function whole(name: string, value: number): bigint {
   if (!Number.isSafeInteger(value) || value < 0)
     throw new RangeError(`${name} is not a whole number: ${value}`);

@@ -1,6 +1,7 @@
 import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { PostedEntry } from './entries.ts';
 import {
@@ -10,7 +11,6 @@ import {
   isMerchantKind,
   type JournalEntry,
   type Line,
-  type Mode,
   parseAccount,
   postingKeys,
 } from './postings.ts';
@@ -34,7 +34,7 @@ export {
   type PostedEntry,
   transactionId,
 } from './entries.ts';
-export { type FeePlan, feeFor, isChargeable } from './fee.ts';
+export { type FeePlan, feeFor } from './fee.ts';
 export { type FeePlanDoc, FeePlans, type FeeTerms, feePlansSpec, newFeePlanVersion } from './feePlans.ts';
 export { gathered } from './gather.ts';
 export {
@@ -49,7 +49,6 @@ export {
   latePaymentAccepted,
   latePaymentHeld,
   latePaymentReturned,
-  type Mode,
   type Payment,
   type Source,
   successProvedFalse,

@@ -1,13 +1,12 @@
 import { Long } from 'mongodb';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
 
 /**
  * The facts of the books (CONTRACT 18): one function per fact, each returning one checked entry. Pure: ids and
  * times come in, nothing is read or written. ledger.ts turns an entry into writes.
  */
-
-export type Mode = 'live' | 'test';
 
 /** Both books: what is asked of all entries names the modes, so that an index by mode and time serves. */
 export const bothModes = { mode: { $in: ['live', 'test'] as Mode[] } };

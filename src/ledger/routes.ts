@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { createdBounds, forMerchants, listAnswer, listObject, listQuery } from '../http/http.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import type { EntryFilter, EntryPage } from './entries.ts';
 import { BalanceObject, BalanceTransaction, transactionTypeNames } from './schema.ts';
 import { presentTransaction, transactionTypes } from './transactions.ts';
@@ -8,7 +9,7 @@ import { presentTransaction, transactionTypes } from './transactions.ts';
 /** The balance of a merchant in a mode, in whole shillings. */
 export type ReadBalance = (
   merchantId: string,
-  mode: 'live' | 'test',
+  mode: Mode,
 ) => Promise<{ pending: number; available: number; reserved: number }>;
 
 /** GET /v1/balance (CONTRACT 14.1). */

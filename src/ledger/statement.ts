@@ -1,8 +1,8 @@
 import type { Db, Filter } from 'mongodb';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
-import type { Mode } from './postings.ts';
 
 /**
  * A merchant's statement as CSV (CONTRACT 18.7), made while it is sent: memory does not grow with its

@@ -1,6 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Mode } from './merchants.ts';
+import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { UpdateFilter } from 'mongodb';
+import { newId } from '../ids.ts';
+import type { Mode } from '../mode.ts';
 
 /**
  * API keys look like `kusanya_test_sk_` + 32 random base62 characters (190 bits) + 6 characters of checksum
@@ -54,4 +57,96 @@ function randomBase62(chars: number): string {
     }
   }
   return text;
+}
+
+/** One API key, as stored in `api_keys` and read back. The secret itself is nowhere. */
+export interface ApiKey {
+  /** `key_…` */
+  _id: string;
+  merchantId: string;
+  mode: Mode;
+  /** HMAC-SHA256 of the secret, hex. */
+  hash: string;
+  /** The secret's last four characters, to recognise it by. */
+  last4: string;
+  /** The operator who made it. */
+  createdBy: string;
+  createdAt: Date;
+  /** The key that this one replaces. */
+  replaces?: string;
+  /** Set when a rotation lets the key live on for an overlap. */
+  expiresAt?: Date;
+  revokedAt?: Date;
+  revokedBy?: string;
+  /** Right to the minute. */
+  lastUsedAt?: Date;
+}
+
+export const apiKeysSpec: CollectionSpec = {
+  name: 'api_keys',
+  indexes: [{ key: { hash: 1 }, unique: true }, { key: { merchantId: 1, _id: 1 } }],
+};
+
+export interface NewKey {
+  merchantId: string;
+  mode: Mode;
+  /** The operator's name. */
+  by: string;
+  /** `keyHashSecret` of the configuration. */
+  hashSecret: string;
+  /** The clock's now. */
+  atMs: number;
+  /** The id of the key it replaces. */
+  replaces?: string;
+}
+
+/** A new key, its secret (to be shown once and kept nowhere), and the write that stores the key. */
+export function newKey(input: NewKey): { record: ApiKey; secret: string; writes: Write[] } {
+  const secret = makeSecretKey(input.mode);
+  const record: ApiKey = {
+    _id: newId('key', input.atMs),
+    merchantId: input.merchantId,
+    mode: input.mode,
+    hash: hashKey(secret, input.hashSecret),
+    last4: secret.slice(-4),
+    createdBy: input.by,
+    createdAt: new Date(input.atMs),
+    ...(input.replaces === undefined ? {} : { replaces: input.replaces }),
+  };
+  const writes: Write[] = [{ op: 'insert', into: apiKeysSpec.name, doc: { ...record }, onDuplicate: 'race' }];
+  return { record, secret, writes };
+}
+
+/**
+ * A key that takes another's place; the old one lives on for `overlapMs` (0: not at all). An end that was
+ * already nearer stays. Committing it for a revoked key is a `race`.
+ */
+export function rotateKey(
+  old: ApiKey,
+  by: string,
+  overlapMs: number,
+  hashSecret: string,
+  atMs: number,
+): { record: ApiKey; secret: string; writes: Write[] } {
+  const made = newKey({
+    merchantId: old.merchantId,
+    mode: old.mode,
+    by,
+    hashSecret,
+    atMs,
+    replaces: old._id,
+  });
+  const update = { $min: { expiresAt: new Date(atMs + overlapMs) } };
+  return { ...made, writes: [...made.writes, updateLiveKey(old._id, update)] };
+}
+
+/** Ends a key for good; every process refuses it within 5 seconds (CONTRACT 2.4). */
+export function revokeKey(key: ApiKey, by: string, atMs: number): { record: ApiKey; writes: Write[] } {
+  const change = { revokedAt: new Date(atMs), revokedBy: by };
+  return { record: { ...key, ...change }, writes: [updateLiveKey(key._id, { $set: change })] };
+}
+
+function updateLiveKey(id: string, update: UpdateFilter<Doc>): Write {
+  const filter = { _id: id, revokedAt: { $exists: false } };
+  return { op: 'update', into: apiKeysSpec.name, filter, update, onMiss: 'race' };
 }

@@ -1,16 +1,21 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type Clock, type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
+import {
+  BatchReader,
+  type Clock,
+  type CollectionSpec,
+  type Doc,
+  stopwatch,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db, Long, UpdateFilter } from 'mongodb';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
-import { hashKey, makeSecretKey, modeOfKey } from './keys.ts';
+import { type ApiKey, apiKeysSpec, hashKey, modeOfKey } from './keys.ts';
 
-export { checksum, hashKey } from './keys.ts';
-
-/** Test mode never moves real money (CONTRACT 1.2). */
-export type Mode = 'live' | 'test';
+export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
 
 /** One merchant, as stored in `merchants` and read back. Plain audited record, not an actor. */
 export interface Merchant {
@@ -39,29 +44,6 @@ export interface MerchantLimits {
   rateLimitPerSecond?: number;
 }
 
-/** One API key, as stored in `api_keys` and read back. The secret itself is nowhere. */
-export interface ApiKey {
-  /** `key_…` */
-  _id: string;
-  merchantId: string;
-  mode: Mode;
-  /** HMAC-SHA256 of the secret, hex. */
-  hash: string;
-  /** The secret's last four characters, to recognise it by. */
-  last4: string;
-  /** The operator who made it. */
-  createdBy: string;
-  createdAt: Date;
-  /** The key that this one replaces. */
-  replaces?: string;
-  /** Set when a rotation lets the key live on for an overlap. */
-  expiresAt?: Date;
-  revokedAt?: Date;
-  revokedBy?: string;
-  /** Right to the minute. */
-  lastUsedAt?: Date;
-}
-
 /** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
 export interface Principal {
   readonly merchantId: string;
@@ -88,11 +70,6 @@ export const merchantsSpec: CollectionSpec = {
       },
     },
   },
-};
-
-export const apiKeysSpec: CollectionSpec = {
-  name: 'api_keys',
-  indexes: [{ key: { hash: 1 }, unique: true }, { key: { merchantId: 1, _id: 1 } }],
 };
 
 export interface NewMerchant {
@@ -168,70 +145,6 @@ export function reviseMerchant(
   return { op: 'update', into: merchantsSpec.name, filter, update, onMiss: 'race' };
 }
 
-export interface NewKey {
-  merchantId: string;
-  mode: Mode;
-  /** The operator's name. */
-  by: string;
-  /** `keyHashSecret` of the configuration. */
-  hashSecret: string;
-  /** The clock's now. */
-  atMs: number;
-  /** The id of the key it replaces. */
-  replaces?: string;
-}
-
-/** A new key, its secret (to be shown once and kept nowhere), and the write that stores the key. */
-export function newKey(input: NewKey): { record: ApiKey; secret: string; writes: Write[] } {
-  const secret = makeSecretKey(input.mode);
-  const record: ApiKey = {
-    _id: newId('key', input.atMs),
-    merchantId: input.merchantId,
-    mode: input.mode,
-    hash: hashKey(secret, input.hashSecret),
-    last4: secret.slice(-4),
-    createdBy: input.by,
-    createdAt: new Date(input.atMs),
-    ...(input.replaces === undefined ? {} : { replaces: input.replaces }),
-  };
-  const writes: Write[] = [{ op: 'insert', into: apiKeysSpec.name, doc: { ...record }, onDuplicate: 'race' }];
-  return { record, secret, writes };
-}
-
-/**
- * A key that takes another's place; the old one lives on for `overlapMs` (0: not at all). An end that was
- * already nearer stays. Committing it for a revoked key is a `race`.
- */
-export function rotateKey(
-  old: ApiKey,
-  by: string,
-  overlapMs: number,
-  hashSecret: string,
-  atMs: number,
-): { record: ApiKey; secret: string; writes: Write[] } {
-  const made = newKey({
-    merchantId: old.merchantId,
-    mode: old.mode,
-    by,
-    hashSecret,
-    atMs,
-    replaces: old._id,
-  });
-  const update = { $min: { expiresAt: new Date(atMs + overlapMs) } };
-  return { ...made, writes: [...made.writes, updateLiveKey(old._id, update)] };
-}
-
-/** Ends a key for good; every process refuses it within 5 seconds (CONTRACT 2.4). */
-export function revokeKey(key: ApiKey, by: string, atMs: number): { record: ApiKey; writes: Write[] } {
-  const change = { revokedAt: new Date(atMs), revokedBy: by };
-  return { record: { ...key, ...change }, writes: [updateLiveKey(key._id, { $set: change })] };
-}
-
-function updateLiveKey(id: string, update: UpdateFilter<Doc>): Write {
-  const filter = { _id: id, revokedAt: { $exists: false } };
-  return { op: 'update', into: apiKeysSpec.name, filter, update, onMiss: 'race' };
-}
-
 /** Without the fields that are undefined or, to take them away, null. */
 function withChanges<T extends object>(current: T, changes: object): T {
   const changed: Record<string, unknown> = Object.fromEntries(Object.entries(current));
@@ -278,6 +191,7 @@ export class Merchants {
   readonly #refused = new Map<string, Cached>();
   readonly #asking = new Map<string, Promise<Known | undefined>>();
   readonly #touchedAt = new Map<string, number>();
+  readonly #delays = new BatchReader((ids: string[]) => this.#readDelays(ids));
 
   constructor(deps: { db: Db; clock: Clock; log: Log; keyHashSecret: string; cacheMs?: number }) {
     this.#db = deps.db;
@@ -285,6 +199,19 @@ export class Merchants {
     this.#log = deps.log;
     this.#hashSecret = deps.keyHashSecret;
     this.#cacheMs = deps.cacheMs ?? limits.keyCacheMs;
+  }
+
+  /** After how many days a merchant's money is settled, as agreed now; undefined where it is as usual here. */
+  delayDays(merchantId: string): Promise<number | undefined> {
+    return this.#delays.read(merchantId);
+  }
+
+  async #readDelays(ids: string[]): Promise<Map<string, number | undefined>> {
+    const found = await this.#db
+      .collection<Merchant>(merchantsSpec.name)
+      .find({ _id: { $in: ids } }, { projection: { settlementDelayDays: 1 } })
+      .toArray();
+    return new Map(found.map((merchant) => [merchant._id, merchant.settlementDelayDays]));
   }
 
   /**

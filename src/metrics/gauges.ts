@@ -12,12 +12,12 @@ import {
 import type { Db } from 'mongodb';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { settlementDate, settlementsSpec } from '../settlement/settlement.ts';
 import { countInState, statesIn } from '../standing.ts';
 import { endpointStatus } from '../webhooks/webhooks.ts';
 import type { Metrics } from './metrics.ts';
 
-type Mode = 'live' | 'test';
 const modes: readonly Mode[] = ['live', 'test'];
 
 /** Figures this old are good enough: several scrapers cost no more than one. */

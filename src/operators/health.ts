@@ -13,6 +13,7 @@ import { countMax, memoryOf } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import { balancesSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { readBreakers, readLastCallback } from '../rails/rails.ts';
 import { settlementDate } from '../settlement/settlement.ts';
 import { actorsByStatus, countInState, inStates, narrowed, type StateQuery, statesIn } from '../standing.ts';
@@ -21,8 +22,6 @@ import { deliveriesSpec } from '../webhooks/webhooks.ts';
 import { type NeedsOptions, redisFaults } from './needs.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
-
-type Mode = 'live' | 'test';
 
 /** A number that was counted no further than `countMax`. */
 interface Counted {
@@ -199,13 +198,13 @@ interface Ended {
 }
 
 function newest(db: Db, { match, hint, rest }: StateQuery, since: object): Promise<Ended[]> {
-  const projection = { 'snapshot.context': 1 };
   return db
     .collection<{ _id: string }>(collectionsSpec.name)
-    .find(narrowed(match, { ...since, ...rest }), { projection, hint })
+    .find(narrowed(match, { ...since, ...rest }), { hint })
+    .project<Ended>({ 'snapshot.context': 1 })
     .sort({ _id: -1 })
     .limit(sampleSize)
-    .toArray() as unknown as Promise<Ended[]>;
+    .toArray();
 }
 
 function part(sorted: readonly number[], share: number): number | null {

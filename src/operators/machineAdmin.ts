@@ -21,6 +21,7 @@ import {
 import { faulty, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { modes } from '../mode.ts';
 import { statesIn } from '../standing.ts';
 import { countState } from './health.ts';
 
@@ -31,7 +32,6 @@ export interface MachineAdminDeps {
   actors: Actors;
 }
 
-const modes = ['live', 'test'] as const;
 const MachineName = Type.Object({ machine: Type.String({ maxLength: 40, pattern: '^[a-z]+$' }) });
 export const Detail = Type.Optional(Type.Enum(['full', 'overview'], { default: 'full' }));
 

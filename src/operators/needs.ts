@@ -6,6 +6,7 @@ import { countMax, lateMs } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
 import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { inStates, narrowed } from '../standing.ts';
@@ -64,8 +65,6 @@ const settlingMs = 5 * limits.minuteMs;
 const exhaustedMs = 7 * limits.dayMs;
 /** A collection may take this much longer than its rail's own deadlines. */
 const deadlineGraceMs = limits.minuteMs;
-
-type Mode = 'live' | 'test';
 
 const promptStates = [
   'created.pushing.sending',

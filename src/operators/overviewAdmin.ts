@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { type AlertDoc, alertsSpec } from '../alerts.ts';
 import { described, ModeField } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
+import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { readMachinery, readMoney, readRail, readWebhooks } from './health.ts';
 import { type NeedsOptions, readNeeds } from './needs.ts';
@@ -48,7 +49,7 @@ export function showOverview(deps: OverviewAdminDeps) {
   });
 }
 
-async function readAlerts({ db }: OverviewAdminDeps, mode: 'live' | 'test') {
+async function readAlerts({ db }: OverviewAdminDeps, mode: Mode) {
   const newest = await db
     .collection<AlertDoc>(alertsSpec.name)
     .find({})

@@ -31,3 +31,8 @@ export function dateDueAtMs(date: string): number {
   if (Number.isNaN(dueAtMs) || eatDate(dueAtMs) !== date) throw new RangeError(`not a date: ${date}`);
   return dueAtMs;
 }
+
+/** The settlement date of money captured now for a merchant on T+n; null on T+0, whose money is available at once. */
+export function settlesOn(capturedAtMs: number, delayDays: number): string | null {
+  return delayDays === 0 ? null : settlementDate(capturedAtMs, delayDays).date;
+}

@@ -1,6 +1,7 @@
 import type { Db, Filter } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
 import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
+import type { Mode } from '../mode.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import { eatDate } from './calendar.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
@@ -13,7 +14,7 @@ import { type SettlementDoc, settlementId, settlementsSpec } from './documents.t
 /** Whose settlements: one merchant in one mode. */
 export interface Whose {
   merchantId: string;
-  mode: 'live' | 'test';
+  mode: Mode;
 }
 
 /** A settlement with the money that still waits for it, in whole shillings. */
@@ -27,7 +28,7 @@ export interface SettlementRow {
 /** What operators narrow the list by. */
 export interface SettlementFilter {
   merchantId?: string;
-  mode?: 'live' | 'test';
+  mode?: Mode;
   state?: 'due' | 'held' | 'settled';
   date?: string;
   /** Those of this date and earlier. */

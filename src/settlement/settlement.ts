@@ -15,7 +15,7 @@ import type { Log } from '../log.ts';
 import { dateDueAtMs } from './calendar.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
-export { dateDueAtMs, settlementDate } from './calendar.ts';
+export { dateDueAtMs, settlementDate, settlesOn } from './calendar.ts';
 export { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 export { settlementCallEffects, settlementWriteEffects } from './effects.ts';
 export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';

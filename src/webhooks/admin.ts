@@ -18,6 +18,7 @@ import { eventTypes } from '../events/events.ts';
 import { actionNotAllowed, faulty, forOperators, listAnswer } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
+import type { Mode } from '../mode.ts';
 import {
   checkUrl,
   type EndpointDoc,
@@ -75,7 +76,7 @@ const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
 });
 
 /** Refuses an address that webhooks may not go to, with the reason a person can act on (CONTRACT 13.1). */
-async function checkAddress(url: string, mode: 'test' | 'live', config: Config): Promise<void> {
+async function checkAddress(url: string, mode: Mode, config: Config): Promise<void> {
   const { allowCidrs, dnsServers } = config.webhooks;
   const refuse = (message: string) => faulty([{ param: 'url', code: 'parameter_invalid', message }]);
   const checked = checkUrl(url, { mode, allowCidrs });

@@ -8,8 +8,7 @@ import { Resolver } from 'node:dns';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
-
-export type Mode = 'live' | 'test';
+import type { Mode } from '../mode.ts';
 
 export type UrlRefusal =
   | 'invalid_url'

@@ -11,17 +11,10 @@ import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { type Clock, stopwatch } from '@kusanya/durable-actors';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { Dialer, type DialRequest } from './dial.ts';
 import { type FailureReason, type Fault, faultCodes, faultOf, type Phase } from './faults.ts';
-import {
-  checkUrl,
-  hasAddress,
-  hostOf,
-  type Mode,
-  portOf,
-  type ResolveOptions,
-  type UrlCheck,
-} from './gate.ts';
+import { checkUrl, hasAddress, hostOf, portOf, type ResolveOptions, type UrlCheck } from './gate.ts';
 import { seatsMax } from './seats.ts';
 
 export interface PosterOptions {

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { type EndpointDoc, endpointsSpec, type SealedSecret } from './documents.ts';
 import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
@@ -52,7 +53,7 @@ export class Webhooks {
   /** A new endpoint to be created, and its signing secret, which nobody can read again. */
   newEndpoint(input: {
     merchantId: string;
-    mode: 'live' | 'test';
+    mode: Mode;
     url: string;
     description?: string;
     eventTypes?: EventType[];
@@ -121,7 +122,7 @@ export class Webhooks {
     id: string;
     type: EventType;
     merchantId: string;
-    mode: 'live' | 'test';
+    mode: Mode;
     atMs: number;
   }): Promise<NewActor[]> {
     const { id: eventId, type, merchantId, mode, atMs } = event;
@@ -138,7 +139,7 @@ export class Webhooks {
     endpointId: string;
     type: string;
     merchantId: string;
-    mode: 'live' | 'test';
+    mode: Mode;
     atMs: number;
   }): NewActor {
     const { eventId, endpointId, type, merchantId, mode, atMs } = of;
@@ -154,7 +155,7 @@ export class Webhooks {
   }
 
   /** How many endpoints a merchant has in a mode. */
-  async count(merchantId: string, mode: 'live' | 'test'): Promise<number> {
+  async count(merchantId: string, mode: Mode): Promise<number> {
     return this.#endpoints.countDocuments({ merchantId, mode, state: { $ne: 'deleted' } });
   }
 

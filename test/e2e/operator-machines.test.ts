@@ -1,5 +1,6 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
+import { collectionMachine } from '../../machines/collection.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -31,7 +32,7 @@ describe('operators and machines', () => {
     const names = json.data.map(({ id }: { id: string }) => id);
     expect(names).to.have.members(['collection', 'delivery', 'endpoint', 'replay', 'settlement', 'breaker']);
     const collection = json.data.find(({ id }: { id: string }) => id === 'collection');
-    expect(collection).to.include({ object: 'machine', version: 2 });
+    expect(collection).to.include({ object: 'machine', version: Number(collectionMachine.version) });
     const standing = collection.actors.find(({ state }: { state: string }) => state === 'succeeded.standing');
     expect(standing).to.include({ mode: 'test', is_more: false }).and.to.have.property('count').above(0);
     expect(collection.calls).to.include('pushPrompt');
@@ -41,7 +42,7 @@ describe('operators and machines', () => {
   it('one is shown with its definition, the versions in use and its drawings', async () => {
     await ended('255700000000');
     const { json } = await get('/machines/collection');
-    expect(json.versions).to.deep.equal([2]);
+    expect(json.versions).to.deep.equal([Number(collectionMachine.version)]);
     expect(json.definition.states.created.states).to.have.property('underReview');
     const svg = await get('/machines/collection/diagram.svg');
     expect(svg.headers.get('content-type')).to.match(/^image\/svg\+xml/);

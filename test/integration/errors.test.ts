@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { StepReplayed } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { MongoServerSelectionError } from 'mongodb';
 import {
@@ -8,7 +9,6 @@ import {
   errorTable,
   forOperators,
   listen,
-  ReplayConflict,
   route,
 } from '../../src/http/http.ts';
 import { type Call, call, callRaw, errorOf, type Reply } from '../support/call.ts';
@@ -43,7 +43,7 @@ describe('errors', () => {
         throw channelUnavailable();
       },
       'lost race': () => {
-        throw new ReplayConflict();
+        throw new StepReplayed('idempotency');
       },
     });
   });

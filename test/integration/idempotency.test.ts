@@ -1,8 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { connectMongo, MovableClock, prepareDatabase, type Write } from '@kusanya/durable-actors';
+import {
+  connectMongo,
+  MovableClock,
+  prepareDatabase,
+  StepReplayed,
+  type Write,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Db, MongoClient } from 'mongodb';
-import { AppError, IdempotencyStore, idempotencySpec, ReplayConflict } from '../../src/http/http.ts';
+import { AppError, IdempotencyStore, idempotencySpec } from '../../src/http/http.ts';
 import type { IdempotencyRecord, Produce } from '../../src/http/idempotency.ts';
 import { limits } from '../../src/limits.ts';
 import { signal } from '../support/signal.ts';
@@ -46,11 +52,11 @@ describe('idempotency', () => {
       await records()
         .insertOne(write.doc as unknown as IdempotencyRecord)
         .catch((error) => {
-          throw error.code === 11000 ? new ReplayConflict() : error;
+          throw error.code === 11000 ? new StepReplayed('idempotency') : error;
         });
     } else if (write.op === 'update') {
       const { matchedCount } = await records().updateOne(write.filter as object, write.update as object);
-      if (matchedCount === 0) throw new ReplayConflict();
+      if (matchedCount === 0) throw new StepReplayed('idempotency');
     }
     made += 1;
   }
@@ -140,7 +146,7 @@ describe('idempotency', () => {
   it('a loser that cannot read a winner gives up after its time', async () => {
     const begun = performance.now();
     const lost: Produce = async () => {
-      throw new ReplayConflict();
+      throw new StepReplayed('idempotency');
     };
     queries = 0;
     const process = new IdempotencyStore({ db: counting, clock, waitMs: 100 });
@@ -155,7 +161,7 @@ describe('idempotency', () => {
     const lost: Produce = async (recordWrite) => {
       const write = recordWrite(202, '{"late":true}');
       setTimeout(() => void commit(write), 80);
-      throw new ReplayConflict();
+      throw new StepReplayed('idempotency');
     };
     expect(await store().run(one, lost)).to.deep.equal({
       status: 202,

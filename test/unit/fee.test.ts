@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type FeePlan, feeFor, isChargeable } from '../../src/ledger/fee.ts';
+import { type FeePlan, feeFor } from '../../src/ledger/fee.ts';
 
 const plan = (terms: Partial<FeePlan>): FeePlan => ({
   id: 'fee_a',
@@ -94,14 +94,6 @@ describe('fee', () => {
         expect(feeTzs).to.be.at.most(terms.maxTzs ?? Number.MAX_SAFE_INTEGER);
       }),
     );
-  });
-
-  it('makes an amount chargeable only when something is left for the merchant', () => {
-    expect(isChargeable(100, plan({ fixedTzs: 99 }))).to.equal(true);
-    expect(isChargeable(100, plan({ fixedTzs: 100 }))).to.equal(false);
-    expect(isChargeable(100, plan({ minTzs: 101 }))).to.equal(false);
-    expect(isChargeable(1, plan({}))).to.equal(true);
-    expect(isChargeable(0, plan({}))).to.equal(false);
   });
 
   it('refuses fractions, negatives and a minimum above the maximum', () => {

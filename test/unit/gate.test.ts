@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  checkUrl,
-  isPermittedAddress,
-  isPublicAddress,
-  type Mode,
-  resolvePublic,
-} from '../../src/webhooks/gate.ts';
+import type { Mode } from '../../src/mode.ts';
+import { checkUrl, isPermittedAddress, isPublicAddress, resolvePublic } from '../../src/webhooks/gate.ts';
 import {
   blockedHosts,
   insideNames,
