@@ -50,7 +50,8 @@ describe('a machine that slept', function () {
       return push(...request);
     };
     const merchant = await test.merchant();
-    const { json } = await merchant.create({});
+    const { status, json } = await merchant.create({});
+    expect(status, JSON.stringify(json)).to.equal(202);
     expect(await until(async () => isThere), 'the push is about to be made').to.equal(true);
     rail.requestPayment = push;
     return { id: json.id, letGo };
