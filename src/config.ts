@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import { durationMs, formats, listOf } from './formats.ts';
+import { durationMs, formats, listOf, rangeMs } from './formats.ts';
+import { settingRules } from './settingRules.ts';
 import {
   nearestSetting,
   type Setting,
-  type SettingName,
   type Settings,
   settingEntries,
   settings,
@@ -115,7 +115,7 @@ export function loadConfig(env: Env = process.env): Config {
   if (!validate(values)) faults.push(...validate.errors!.map((error) => schemaFault(error)));
   const wrong = new Set(faults.map((fault) => fault.name));
   const checked = values as Settings;
-  for (const rule of rules) {
+  for (const rule of settingRules) {
     const broken = rule.of.some((name) => wrong.has(name)) ? undefined : rule.broken(checked);
     if (broken) faults.push({ name: rule.of[0]!, text: broken });
   }
@@ -143,73 +143,6 @@ export function completeConfig(config: Config, part: EmbeddedPart): Config {
 interface Fault {
   name: string;
   text: string;
-}
-
-/** What no schema says: settings that depend on each other. Checked only where each is right by itself. */
-const rules: { of: SettingName[]; broken: (is: Settings) => string | undefined }[] = [
-  ...(['OPERATOR_TOKEN', 'KEY_HASH_SECRET', 'SECRETS_KEY'] as const).map((name) => ({
-    of: [name, 'MONGODB_URI'] as SettingName[],
-    broken: (is: Settings) =>
-      is.MONGODB_URI && !is[name] ? `is required with MONGODB_URI. Set it, or ${name}_FILE.` : undefined,
-  })),
-  ...(['MONGODB_URI', 'REDIS_URL'] as const).map((name) => ({
-    of: [name, 'ROLE'] as SettingName[],
-    broken: (is: Settings) =>
-      is.ROLE !== 'all' && !is[name]
-        ? `is required with ROLE=${is.ROLE}: processes that share the work share the stores.`
-        : undefined,
-  })),
-  {
-    of: ['AMOUNT_MIN', 'AMOUNT_MAX'],
-    broken: (is) =>
-      is.AMOUNT_MIN > is.AMOUNT_MAX
-        ? `is ${is.AMOUNT_MIN}, above AMOUNT_MAX (${is.AMOUNT_MAX}). Lower it or raise AMOUNT_MAX.`
-        : undefined,
-  },
-  {
-    of: ['SIMULATOR_DELAY'],
-    broken: (is) => {
-      const [min, max] = rangeMs(is.SIMULATOR_DELAY);
-      return min > max ? 'begins above its end. Write the shorter duration first.' : undefined;
-    },
-  },
-  {
-    of: ['ADMIN_PORT', 'PORT'],
-    broken: (is) =>
-      is.PORT !== 0 && is.PORT === is.ADMIN_PORT ? 'is the same as PORT. Choose another one.' : undefined,
-  },
-  {
-    of: ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION', 'NODE_ENV'],
-    broken: (is) =>
-      isProduction(is) && is.WEBHOOK_ALLOW_CIDRS && !is.WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION
-        ? 'opens private addresses to webhooks in production. Leave it out, or confirm it with ' +
-          'WEBHOOK_ALLOW_CIDRS_IN_PRODUCTION=true.'
-        : undefined,
-  },
-  {
-    of: ['FAILPOINT', 'NODE_ENV'],
-    broken: (is) => (is.FAILPOINT && is.NODE_ENV !== 'test' ? 'is for tests (NODE_ENV=test).' : undefined),
-  },
-  ...(['MPESA_BASE_URL', 'MPESA_API_KEY', 'MPESA_PUBLIC_KEY', 'MPESA_SERVICE_PROVIDER_CODE'] as const).map(
-    (name, _index, four) => ({
-      of: [name, ...four] as SettingName[],
-      broken: (is: Settings) =>
-        !is[name] && four.some((other) => is[other])
-          ? 'is missing beside the other settings of M-Pesa. Set it, or none of them.'
-          : undefined,
-    }),
-  ),
-  {
-    of: ['MPESA_CALLBACK_SECRET', 'MPESA_SYNCHRONOUS'],
-    broken: (is) =>
-      !is.MPESA_SYNCHRONOUS && !is.MPESA_CALLBACK_SECRET
-        ? 'is required with MPESA_SYNCHRONOUS=false, which relies on callbacks.'
-        : undefined,
-  },
-];
-
-function isProduction(is: Settings): boolean {
-  return is.NODE_ENV === 'production';
 }
 
 const schemaOf: ReadonlyMap<string, Setting> = new Map(settingEntries);
@@ -365,11 +298,6 @@ function mpesaOf(is: Settings): MpesaConfig | undefined {
     ...{ sessionLifeMs: durationMs(is.MPESA_SESSION_LIFE)!, callbackSecret: is.MPESA_CALLBACK_SECRET },
     askDelaysMs: listOf(is.MPESA_ASK_DELAYS).map((delay) => durationMs(delay)!),
   };
-}
-
-function rangeMs(text: string): [min: number, max: number] {
-  const [min, max] = text.split('..').map((part) => durationMs(part.trim())!);
-  return [min!, max!];
 }
 
 function deepFreeze<T extends object>(value: T): T {

@@ -23,6 +23,12 @@ export function listOf(text: string): string[] {
   return text.split(',').flatMap((part) => part.trim() || []);
 }
 
+/** `10s..20s` → `[10_000, 20_000]`. */
+export function rangeMs(text: string): [min: number, max: number] {
+  const [min, max] = text.split('..').map((part) => durationMs(part.trim())!);
+  return [min!, max!];
+}
+
 const unitMs = { d: limits.dayMs, h: limits.hourMs, m: limits.minuteMs, s: limits.secondMs, ms: 1 };
 
 /** Kinds of text beyond JSON Schema's: what counts as one, and how a fault asks for it. */

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { failureCodes } from '../../machines/collection.ts';
 import { errorTable } from '../../src/http/http.ts';
@@ -48,7 +48,12 @@ describe('the documents', () => {
   });
 
   it('list every setting as src/settings.ts has it', () => {
-    expect(read('docs/OPERATING.md')).to.include(renderSettingsTable());
+    const page = read('docs/OPERATING.md');
+    const table = /\| setting \| default \| what it does \|\n(?:\|.*(?:\n|$))*/;
+    const written = page.replace(table, () => `${renderSettingsTable()}\n`);
+    if (process.env.UPDATE === '1') writeFileSync(new URL('docs/OPERATING.md', root), written);
+    expect(written === read('docs/OPERATING.md'), 'UPDATE=1 writes the table').to.equal(true);
+    expect(written).to.include(renderSettingsTable());
   });
 
   it('list every error that a merchant can be answered, with its status, and no other', () => {
@@ -79,6 +84,13 @@ describe('the documents', () => {
         page,
       ).to.deep.equal([]);
     }
+  });
+
+  it('list every route of merchants in the README', () => {
+    const { paths } = JSON.parse(read('openapi.json')) as { paths: Record<string, object> };
+    const section = read('README.md').split('\n## The API')[1]!.split('\n## ')[0]!;
+    const named = [...section.matchAll(/`(?:[A-Z]+ )?(\/v1\/[^`]*)`/g)].map(([, path]) => path);
+    expect([...new Set(named)]).to.have.members(Object.keys(paths));
   });
 
   it('list every failure code, and no other', () => {
