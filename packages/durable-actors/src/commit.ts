@@ -9,7 +9,7 @@ import { CommitUnknown, type Ending, Transactions } from './transaction.ts';
  * Group commit. Steps that become ready while others are on their way are written together, as one MongoDB
  * transaction, so the cost of a step falls as load rises. Callers only see `await commit(writes)`: theirs was written
  * whole, or it was not and they learn by what. Requests, for whose answer somebody waits, overtake what workers have
- * to write: thousands of actors may be on their way. They take no more than half of a batch where others wait.
+ * to write: thousands of actors may be on their way.
  *
  * Two batches may be on their way at once, but only one that adds to counters: two would meet in the same documents
  * and abort each other.
@@ -46,6 +46,8 @@ export interface CommittedBatch {
 }
 
 const lanesMax = 2;
+/** So many requests at once are a crowd: what workers write waits for them. */
+const crowd = 16;
 
 export class Committer {
   readonly #db: Db;
@@ -116,16 +118,21 @@ export class Committer {
   }
 
   /**
-   * The oldest of those that wait, requests first; without counters while a batch with counters is on its way. Half of
-   * the batch is kept for the others, as far as they fill it.
+   * The oldest of those that wait, requests first; without counters while a batch with counters is on its way. In a
+   * crowd of requests the others have an eighth of the batch, and otherwise whatever room is left.
    */
   #take(): Member[] {
-    const mayAdd = ![...this.#onTheWay].some((batch) => batch.some(({ adds }) => adds));
+    const onTheWay = [...this.#onTheWay].flat();
+    const mayAdd = !onTheWay.some(({ adds }) => adds);
     const fit = this.#waiting.filter(({ adds }) => mayAdd || !adds);
+    const awaited = fit.filter(({ isAwaited }) => isAwaited);
     const others = fit.filter(({ isAwaited }) => !isAwaited);
-    const kept = Math.min(others.length, this.#largestBatch >> 1);
-    const first = fit.filter(({ isAwaited }) => isAwaited).slice(0, this.#largestBatch - kept);
-    const batch = new Set([...first, ...others.slice(0, this.#largestBatch - first.length)]);
+    const requests = awaited.length + onTheWay.filter(({ isAwaited }) => isAwaited).length;
+    const share = this.#largestBatch >> 3;
+    const kept = Math.min(others.length, share);
+    const first = awaited.slice(0, this.#largestBatch - kept);
+    const room = requests >= crowd ? share : this.#largestBatch - first.length;
+    const batch = new Set([...first, ...others.slice(0, room)]);
     this.#waiting = this.#waiting.filter((member) => !batch.has(member));
     return [...batch];
   }

@@ -41,24 +41,28 @@ describe('group commit', () => {
     expect(await entries().countDocuments()).equal(300);
   });
 
-  it('lets requests overtake what workers write, and keeps half of a batch for that', async () => {
-    const batches: string[][] = [];
+  it('lets requests overtake what workers write, of which little is written in a crowd of requests', async () => {
+    let batches: string[][] = [];
     const observed = new Committer({
-      ...{ client: engine.db.client, db: engine.db, log: engine.log, largestBatch: 6 },
+      ...{ client: engine.db.client, db: engine.db, log: engine.log, largestBatch: 16 },
       observe: ({ members }) =>
         void batches.push(members.map(({ writes: [write] }) => (write as { doc: { _id: string } }).doc._id)),
     });
-    const commit = (name: string, count: number, isAwaited: boolean) =>
-      Array.from({ length: count }, (_, n) => observed.commit([entry(`${name}${n}`)], isAwaited));
-    await Promise.all([...commit('worker', 7, false), ...commit('request', 8, true)]);
-    const ordered = [
-      ['request0', 'request1', 'request2', 'worker0', 'worker1', 'worker2'],
-      ['request3', 'request4', 'request5', 'worker3', 'worker4', 'worker5'],
-      ['request6', 'request7', 'worker6'],
-    ];
-    expect(batches.sort((a, b) => (a[0]! < b[0]! ? -1 : 1))).deep.equal(ordered);
-    await Promise.all(commit('alone', 6, true));
-    expect(batches.at(-1), 'where nobody else waits they take all of it').length(6);
+    const batchesOf = async (requests: number, workers: number) => {
+      batches = [];
+      const commit = (kind: string, count: number) =>
+        Array.from({ length: count }, (_, n) =>
+          observed.commit([entry(`${kind}${n}of${count}`)], kind === 'request'),
+        );
+      await Promise.all([...commit('worker', workers), ...commit('request', requests)]);
+      const countOf = (batch: string[], kind: string) => batch.filter((id) => id.startsWith(kind)).length;
+      return batches
+        .map((batch) => `${countOf(batch, 'request')} + ${countOf(batch, 'worker')}`)
+        .sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+    };
+    expect(await batchesOf(20, 30)).deep.equal(['14 + 2', '6 + 2', '0 + 16', '0 + 10']);
+    expect(await batchesOf(6, 20), 'no crowd').deep.equal(['6 + 10', '0 + 10']);
+    expect(await batchesOf(15, 0), 'where nobody else waits').deep.equal(['15 + 0']);
   });
 
   it('merges what is added to one document, exactly, and leaves the others’ amounts alone', async () => {
