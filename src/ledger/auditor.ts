@@ -2,6 +2,7 @@ import type { Db, Document, Timestamp } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
+import type { About, Breach } from './breach.ts';
 import { asStored, checkAllCollections, checkCollections, type Understood } from './captures.ts';
 import { wrongClosings } from './closings.ts';
 import {
@@ -20,51 +21,6 @@ import { bothModes } from './postings.ts';
  * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new, every
  * night all of it. It only reads and only tells: a breach is a person's business, never silently repaired.
  */
-
-type About = { mode: Mode; merchantId: string };
-type AboutCollection = About & { collectionId: string };
-
-/** One thing that is not as it must be. */
-export type Breach =
-  /** Debits and credits of one entry differ. */
-  | ({ kind: 'entry.unbalanced'; entryId: string; differenceTzs: number } & About)
-  /** An entry that breaks another rule of the books: its accounts, its lines, its key. */
-  | ({ kind: 'entry.malformed'; entryId: string } & About)
-  /** Debits and credits of a whole book differ. */
-  | { kind: 'book.unbalanced'; mode: Mode; currency: string; differenceTzs: number }
-  /** A daily closing of an account is not what the entries before it add up to. */
-  | { kind: 'closing.differs'; mode: Mode; account: string; closingTzs: number; linesTzs: number }
-  /** A counter is not the sum of its lines. `counter` is `pending.<date>`, `available` or `reserved`. */
-  | ({
-      kind: 'counter.differs';
-      currency: string;
-      stripe: number;
-      counter: string;
-      counterTzs: number;
-      linesTzs: number;
-    } & About)
-  /** Reserved is not what the open holds add up to. */
-  | ({ kind: 'reserved.differs'; currency: string; reservedTzs: number; holdsTzs: number } & About)
-  /** A bucket holds money more than ten minutes after its date began. */
-  | ({ kind: 'bucket.overdue'; currency: string; stripe: number; date: string; amountTzs: number } & About)
-  /** A collection, or what belongs to it, that cannot be read: nothing can be said of its money. */
-  | ({ kind: 'collection.malformed' } & AboutCollection)
-  | ({ kind: 'capture.missing'; status: string } & AboutCollection)
-  | ({ kind: 'capture.doubled'; entryIds: string[] } & AboutCollection)
-  /** An entry that its collection gives no reason for, or that is about no collection. */
-  | ({ kind: 'capture.unfounded'; entryId: string } & AboutCollection)
-  /** An entry that moves other amounts than its collection's (given here), or in another book. */
-  | ({ kind: 'capture.differs'; entryId: string; amountTzs: number; feeTzs: number } & AboutCollection)
-  | ({ kind: 'reversal.missing' } & AboutCollection)
-  /** One payment at the network was credited to several collections; `collectionId` is the first of them. */
-  | ({ kind: 'receipt.doubled'; receipt: string; collectionIds: string[] } & AboutCollection)
-  /** The journal holds a late payment that the collection does not, or the other way round. */
-  | ({ kind: 'hold.differs'; state: string; held: number; open: number } & AboutCollection)
-  | ({ kind: 'event.missing'; type: string } & AboutCollection)
-  | ({ kind: 'event.doubled'; type: string; eventIds: string[] } & AboutCollection)
-  | ({ kind: 'event.unfounded'; type: string; eventId: string } & AboutCollection)
-  /** A whole check could not be made, although the database answers: something that it reads is not as it must be. */
-  | { kind: 'check.failed'; mode?: undefined; check: string; why: string };
 
 /** Where the next recent audit begins. Start with `{ untilMs, snapshotAt: null }`. */
 export type AuditCursor = { untilMs: number; snapshotAt: Timestamp | null };

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
-import type { Breach } from './auditor.ts';
+import type { Breach } from './breach.ts';
 import { type EntryType, parseAccount } from './postings.ts';
 
 /**

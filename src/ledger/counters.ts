@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
-import type { Breach } from './auditor.ts';
+import type { Breach } from './breach.ts';
 import { asStored, type CollectionRow, isHoldingState } from './captures.ts';
 import { accountName, bothModes, isMerchantKind, parseAccount } from './postings.ts';
 

@@ -22,7 +22,8 @@ import { receiptWrites } from './receipts.ts';
  * with one of the postings and hand `post(entry)` to the engine; nothing here writes.
  */
 
-export { type AuditCursor, type AuditReport, auditAll, auditRecent, type Breach } from './auditor.ts';
+export { type AuditCursor, type AuditReport, auditAll, auditRecent } from './auditor.ts';
+export type { Breach } from './breach.ts';
 export type { Understood } from './captures.ts';
 export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
 export {

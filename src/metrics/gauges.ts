@@ -16,7 +16,7 @@ import type { Mode } from '../mode.ts';
 import { settlementDate, settlementsSpec } from '../settlement/settlement.ts';
 import { countInState, statesIn } from '../standing.ts';
 import { endpointStatus } from '../webhooks/webhooks.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './counts.ts';
 
 const modes: readonly Mode[] = ['live', 'test'];
 

@@ -2,7 +2,7 @@ import type { CallAnswer, Clock, Committed, CommittedBatch, WorkWatch } from '@k
 import type { AttemptDetail } from '../../machines/delivery.ts';
 import { type AlertDoc, alertsSpec } from '../alerts.ts';
 import { type Log, withoutFieldNames } from '../log.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './counts.ts';
 
 export interface WorkObserver extends WorkWatch {
   metrics: Metrics;

@@ -9,7 +9,7 @@ import type { BreakerContext, BreakerInput } from '../../machines/breaker.ts';
 import { newId } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { actorIndexes } from '../standing.ts';
-import type { Evidence, Fault } from './rails.ts';
+import type { Evidence, Fault } from './port.ts';
 
 /** The breakers of a rail: one for pushes and one for questions, each an actor that every process sees. */
 export type RailOperation = 'push' | 'query';

@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Doorbell } from './doorbell.ts';
-import type { CallbackParse, CallbackReply, Rails } from './rails.ts';
+import type { CallbackParse, CallbackReply, Rails } from './port.ts';
 
 /**
  * Callbacks of live rails (CONTRACT 19.4). A callback is a doorbell: it is stored, answered in the rail's format,

@@ -2,7 +2,7 @@ import type { CallEffect, WriteEffect } from '@kusanya/durable-actors';
 import type { breakerCalls, breakerWrites } from '../../machines/breaker.ts';
 import { raiseAlert } from '../alerts.ts';
 import type { BreakerDoc } from './breakers.ts';
-import type { Rail } from './rails.ts';
+import type { Rail } from './port.ts';
 
 /** What the effects of a breaker need. */
 export interface BreakerNeeds {

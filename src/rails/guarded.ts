@@ -17,7 +17,7 @@ import type {
   ReverseRequest,
   StatusAnswer,
   StatusQuery,
-} from './rails.ts';
+} from './port.ts';
 
 /** A network that says nothing for so long while pushes are open is asked whether it is there. */
 const silenceMs = 10_000;

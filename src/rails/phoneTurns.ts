@@ -1,6 +1,6 @@
 import type { Clock, CollectionSpec, Doc, Lease } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { NotSent } from './rails.ts';
+import type { NotSent } from './port.ts';
 
 /** One prompt at a time per phone: a second one on the same screen is answered by mistake, or refused. */
 export const phoneTurnsSpec: CollectionSpec = {

@@ -1,6 +1,3 @@
-import type { FailureCode, RailTerms } from '../../machines/collection.ts';
-import type { Channel } from './channels.ts';
-
 export {
   type BreakerDoc,
   Breakers,
@@ -26,6 +23,26 @@ export {
   sessionsName,
 } from './mpesa/mpesa.ts';
 export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
+export {
+  type CallbackParse,
+  type CallbackReply,
+  type Capabilities,
+  checkApart,
+  type Evidence,
+  type Fault,
+  type NotSent,
+  type PushOutcome,
+  type PushRequest,
+  type Rail,
+  type RailLine,
+  type Rails,
+  type RawCallback,
+  type ReverseOutcome,
+  type ReverseRequest,
+  type StatusAnswer,
+  type StatusQuery,
+  type Unclear,
+} from './port.ts';
 export { readBreakers, readLastCallback } from './reading.ts';
 export {
   busyPhone,
@@ -45,221 +62,3 @@ export {
   testScenario,
 } from './simulator.ts';
 export { TestRail } from './testRail.ts';
-
-/**
- * The mobile-money networks, behind one port. Outcomes are returned, never thrown: a throw is a fault of ours.
- *
- * `notAttempted` is not `unknown`: only what proves that no byte reached the rail may be tried again. All else
- * may have moved money and is asked about, never pushed a second time.
- */
-export interface PushRequest {
-  /** The collection's id; the rail's references are made from it and serve it for life. */
-  collectionId: string;
-  msisdn: string;
-  amountTzs: number;
-  description: string;
-  /** The rail must not begin after this moment (ms). */
-  notAfterMs: number;
-  /**
-   * Asked just before the first byte, once: false means that nothing may be sent (`taken`). Whatever waits before
-   * that is not claimed, and is pushed by somebody else when this process dies.
-   */
-  claim(): Promise<boolean>;
-}
-
-/** Why nothing was sent. Each proves that no byte of the payment reached the platform. */
-export type NotSent =
-  | 'too_late'
-  | 'connect_failed'
-  | 'no_session'
-  /** The gate refuses what it took before, or a session that serves otherwise: a matter of our settings. */
-  | 'gate_refused'
-  /** Our session has ended; there will be another. */
-  | 'session_refused'
-  /** Too many calls: 429 without a code. */
-  | 'gate_busy'
-  /** The limits of our session are used up. */
-  | 'session_exhausted'
-  | 'breaker_open'
-  | 'phone_busy'
-  | 'stopping'
-  /** Another process makes this push, or nobody needs it any more. */
-  | 'taken';
-
-/** Why an answer decides nothing. */
-export type Unclear =
-  | 'timeout'
-  | 'connection_lost'
-  | 'stopped'
-  | 'http_error'
-  | 'unreadable'
-  | 'ambiguous_code'
-  /** The platform says that it is not well. */
-  | 'general_error'
-  | 'unmapped_code'
-  | 'duplicate_reference'
-  | 'unknown_status'
-  | 'other_payment'
-  | NotSent;
-
-/** Who has to act on a failure. Never shown to merchants; `us` and `provider` raise an alert. */
-export type Fault = 'customer' | 'merchant' | 'us' | 'provider';
-
-type Failed = { kind: 'failed'; code: FailureCode; message?: string; fault?: Fault };
-
-export type PushOutcome =
-  | { kind: 'accepted' }
-  | { kind: 'succeeded'; receipt: string }
-  | Failed
-  /** `fault`: the rail refused us, and somebody has to act on it. */
-  | { kind: 'notAttempted'; why: NotSent; fault?: Fault }
-  | { kind: 'unknown'; why: Unclear };
-
-export interface StatusQuery {
-  collectionId: string;
-  msisdn: string;
-  amountTzs: number;
-  /** When our push began, as far as we know; null when nothing was sent. */
-  pushedAtMs: number | null;
-  /**
-   * Result codes that callbacks about this payment claimed. Nobody signs them: a rail may only name by them the
-   * reason of a failure that it has found by asking.
-   */
-  claims?: () => Promise<readonly string[]>;
-}
-
-export type StatusAnswer =
-  | { kind: 'pending' }
-  /** `receipt`: absent when the rail names none. */
-  | { kind: 'succeeded'; receipt?: string }
-  | Failed
-  | { kind: 'expired' }
-  | { kind: 'reversed' }
-  | { kind: 'notFound' }
-  | { kind: 'unknown'; why: Unclear; fault?: Fault };
-
-export interface ReverseRequest {
-  collectionId: string;
-  receipt: string;
-  amountTzs: number;
-}
-
-export type ReverseOutcome =
-  | { kind: 'succeeded' }
-  /** Taken, and carried out later: it is asked about. */
-  | { kind: 'accepted' }
-  /** The rail refused, or nothing was sent: the money is where it was. */
-  | { kind: 'failed'; why: string }
-  | { kind: 'unknown'; why: Unclear };
-
-/** What a rail said, verbatim; kept with every answer and shown to operators only. */
-export interface Evidence {
-  /** The rail's result code. */
-  code?: string;
-  httpStatus?: number;
-  /** The body, or the error, as it came; at most 2,048 characters. */
-  text?: string;
-  atMs: number;
-}
-
-/** A callback as it came in. */
-export interface RawCallback {
-  body: Buffer;
-}
-
-/** What a rail wants to hear back. */
-export interface CallbackReply {
-  status: number;
-  contentType: string;
-  body: string;
-}
-
-/**
- * What a callback says: whose it is, and evidence. Never a verdict: nobody signs callbacks, so they are doorbells
- * and the rail is asked. `rejected`: nothing in it names a payment.
- */
-export type CallbackParse =
-  | {
-      kind: 'notice';
-      collectionId: string;
-      /** Equal for repetitions of one callback. */
-      dedupeKey: string;
-      hint: { code?: string; text?: string; receipt?: string; conversationId?: string };
-      reply: CallbackReply;
-    }
-  | { kind: 'rejected'; why: string; reply: CallbackReply };
-
-/** What a rail can do and what it promises. The conformance kit holds it to these. */
-export interface Capabilities {
-  queryableBy: readonly ('reference' | 'receipt' | 'conversation')[];
-  /** The same reference twice is one debit, promised by the rail. */
-  referenceIsIdempotent: boolean;
-  /** How long the customer's prompt lives. */
-  promptLifeMs: number;
-  /** "Not found" means nothing for this long after a push. */
-  notFoundGraceMs: number;
-  /** Every code that its answers can be mapped to; each has a scripted number. */
-  producedFailureCodes: readonly FailureCode[];
-  callbacks: 'none' | 'maybe' | 'always';
-}
-
-/** Which network, and how. */
-export interface RailLine {
-  /** The base address, without anything secret. */
-  address: string;
-  isSandbox: boolean;
-  /** The address is on this machine. */
-  isSimulator: boolean;
-  /** The answer to a push is its outcome, or only says that it was taken. */
-  answers: 'synchronous' | 'asynchronous';
-}
-
-export interface Rail {
-  readonly name: Channel;
-  readonly terms: RailTerms;
-  readonly capabilities: Capabilities;
-  /** The addresses this rail may call; none for a rail inside this process. */
-  readonly addresses: readonly string[];
-  /** Where its calls go and how it answers a push, for operators; absent for a rail inside this process. */
-  readonly line?: RailLine;
-  requestPayment(request: PushRequest, signal: AbortSignal): Promise<PushOutcome & { evidence?: Evidence }>;
-  queryStatus(query: StatusQuery, signal: AbortSignal): Promise<StatusAnswer & { evidence?: Evidence }>;
-  reversePayment?(
-    request: ReverseRequest,
-    signal: AbortSignal,
-  ): Promise<ReverseOutcome & { evidence?: Evidence }>;
-  /**
-   * Whether a payment was reversed by us: `reversed`, or `succeeded` where it was paid and stands. Asks by the
-   * reversal's own reference too, where the rail knows one. Absent: `queryStatus` tells.
-   */
-  queryReversal?(
-    request: ReverseRequest,
-    signal: AbortSignal,
-  ): Promise<StatusAnswer & { evidence?: Evidence }>;
-  /** Pure: identifiers and evidence, whatever the bytes are. Absent: the rail never calls back by HTTP. */
-  parseCallback?(raw: RawCallback): CallbackParse;
-  /** Whether the rail answers at all. Never a push. */
-  probe(signal: AbortSignal): Promise<'up' | 'down'>;
-  /** Keeps what its calls need (a session) at hand, while none is made too. Called every few seconds by workers. */
-  tend?(): Promise<void>;
-  /** True while nothing may be pushed (its breaker is not closed); creation is then refused. */
-  isDown?(): Promise<boolean>;
-}
-
-/** The rail of each mode. Live mode has none until one is configured: creation then answers 503. */
-export interface Rails {
-  test: Rail;
-  live: Rail | undefined;
-}
-
-/**
- * Start-up check: a test key can never reach an address of the live rail, nor any other address.
- * @throws Error when the rails are joined wrongly.
- */
-export function checkApart({ test, live }: Rails): void {
-  const shared = test.addresses.filter((address) => live?.addresses.includes(address));
-  if (test === live || shared.length > 0)
-    throw new Error(`the rail of test mode reaches an address of the live rail: ${shared.join(', ')}`);
-  if (test.addresses.length > 0)
-    throw new Error(`the rail of test mode reaches an address: ${test.addresses.join(', ')}`);
-}

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { AppError, forAnyone } from '../http/http.ts';
-import type { CallbackReply } from './rails.ts';
+import type { CallbackReply } from './port.ts';
 
 /** What the route needs from the room: undefined means that the address is wrong. */
 export interface CallbackApi {

@@ -10,7 +10,7 @@ import type {
   ReverseOutcome,
   StatusAnswer,
   StatusQuery,
-} from './rails.ts';
+} from './port.ts';
 import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
 
 const { secondMs, minuteMs } = limits;

@@ -1,4 +1,4 @@
-import type { Evidence, PushOutcome, ReverseOutcome, StatusAnswer } from '../rails.ts';
+import type { Evidence, PushOutcome, ReverseOutcome, StatusAnswer } from '../port.ts';
 import { type Market, pushMeaning, reasonOf, statusMeaning } from './codes.ts';
 import type { WireAnswer } from './wire.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CallbackParse, CallbackReply, RawCallback } from '../rails.ts';
+import type { CallbackParse, CallbackReply, RawCallback } from '../port.ts';
 import { collectionOfConversation } from './fields.ts';
 import { fieldsOf } from './wire.ts';
 

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../../../machines/collection.ts';
-import type { Fault, Unclear } from '../rails.ts';
+import type { Fault, Unclear } from '../port.ts';
 
 /**
  * What M-Pesa's result codes mean, as data and per market: the same number means different things in different

@@ -16,7 +16,7 @@ import type {
   ReverseRequest,
   StatusAnswer,
   StatusQuery,
-} from '../rails.ts';
+} from '../port.ts';
 import {
   answeredPush,
   answeredReversal,

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'n
 import { Agent as HttpsAgent, request as overHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { NotSent, Unclear } from '../rails.ts';
+import type { NotSent, Unclear } from '../port.ts';
 
 /** One HTTP call to a rail, and exactly how far it came: nothing sent, answered, or lost on the way. */
 export interface WireRequest {
