@@ -10,7 +10,9 @@ const read = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 const pages = [
   ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['README', 'DESIGN'].map((name) => `packages/durable-actors/${name}.md`),
-  ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS'].map((name) => `docs/${name}.md`),
+  ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS', 'RECIPES'].map(
+    (name) => `docs/${name}.md`,
+  ),
 ];
 
 interface Vector {
@@ -27,11 +29,19 @@ describe('the documents', () => {
   it('name files that are there', () => {
     for (const page of pages) {
       for (const [, path] of read(page).matchAll(
-        /`((?:src|machines|packages|test|docs|simulator|bench|ops)\/[\w./-]+)`/g,
+        /`((?:src|machines|packages|test|docs|tools|ops)\/[\w./-]+)`/g,
       )) {
         expect(existsSync(new URL(path!, root)), `${page} names ${path}`).to.equal(true);
       }
     }
+  });
+
+  it('name every file that a recipe touches', () => {
+    const named = [
+      ...read('docs/RECIPES.md').matchAll(/`([\w.-]*(?:\/[\w.-]+)*\.(?:ts|json|md|yml|example))`/g),
+    ];
+    expect(named.length).to.be.greaterThan(60);
+    for (const [, path] of named) expect(existsSync(new URL(path!, root)), path).to.equal(true);
   });
 
   it('link to pages and sections that are there', () => {
