@@ -2,6 +2,7 @@ import * as collections from './collections/admin.ts';
 import { isSandbox } from './collections/collections.ts';
 import * as payments from './collections/routes.ts';
 import type { Config } from './config.ts';
+import type { Tails } from './events/events.ts';
 import * as events from './events/routes.ts';
 import { forAnyone, type Health, livez, type Route, readyz, route, version } from './http/http.ts';
 import * as books from './ledger/admin.ts';
@@ -34,6 +35,8 @@ export function merchantRoutes({
   collections,
   readBalance,
   readEvent,
+  readEvents,
+  tails,
   money,
 }: MerchantDeps): Route[] {
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
@@ -50,6 +53,7 @@ export function merchantRoutes({
     route('GET', '/v1/collections/:id', 'merchant', payments.showCollection(collections)),
     route('GET', '/v1/whoami', 'merchant', whoami()),
     route('GET', '/v1/balance', 'merchant', balances.showBalance(readBalance)),
+    route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, payments.CollectionObject)),
     route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, payments.CollectionObject)),
     // Additions to the interface.
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
@@ -156,6 +160,9 @@ export interface MerchantDeps {
   collections: payments.CollectionsApi;
   readBalance: balances.ReadBalance;
   readEvent: events.ReadEvent;
+  readEvents: events.ReadEvents;
+  /** Who waits for events. */
+  tails: Pick<Tails, 'open'>;
   money: MoneyReads;
 }
 

@@ -19,6 +19,11 @@ export const limits = {
   listMax: 100,
   listDefault: 20,
 
+  /** The longest wait for an event, well within what a request may take. */
+  eventWaitMaxSeconds: 10,
+  /** Requests of one key that wait for events in one process. */
+  eventTailsPerKeyMax: 20,
+
   bodyMaxBytes: 32 * 1024,
   referenceMaxChars: 100,
   descriptionMaxChars: 255,

@@ -71,6 +71,8 @@ export async function startService({
     const sweeper = isWorker ? await step('start the worker', () => startWorker(wired, stops)) : undefined;
     const state = { isStopping: false, lines };
     const { baseUrl, adminUrl } = await step('listen', () => startListeners(wired, sweeper, state, stops));
+    if (baseUrl !== undefined) wired.tails.start();
+    stops.push(async () => wired.tails.close());
     stops.push(async () => {
       state.isStopping = true;
       await sleep(config.shutdownDelayMs);
@@ -243,6 +245,8 @@ async function startListeners(
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
       readBalance: (merchantId, mode) => readBalance(db, merchantId, mode),
       readEvent: (who, id) => events.show(who, id),
+      readEvents: (who, query) => events.list(who, query),
+      tails: wired.tails,
       callbacks: wired.callbacks,
       money: {
         entries: (filter, page) => entriesOf(db, filter, page),

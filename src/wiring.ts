@@ -32,7 +32,7 @@ import {
   collectionWriteEffects,
 } from './collections/effects.ts';
 import type { Config } from './config.ts';
-import { Events } from './events/events.ts';
+import { Events, Tails } from './events/events.ts';
 import { StepFeed } from './inspector/inspector.ts';
 import { AuditWatch, FeePlans } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
@@ -117,6 +117,8 @@ export interface Wired {
   operators: Operators;
   collections: Collections;
   events: Events;
+  /** Requests that wait for events. */
+  tails: Tails;
   webhooks: Webhooks;
   poster: WebhookPoster;
   webhookNeeds: WebhookNeeds;
@@ -185,6 +187,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const { actors, committer, handover, lanes } = runtime;
   actors.onStep(({ machine, doc }) => machine === 'endpoint' && endpoints.forget(doc._id));
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
+  const tails = new Tails({ events, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
   const doorbell = new Doorbell({ actors, queues, clock, log });
   Object.assign(late, { actors, doorbell, settlements });
@@ -199,7 +202,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   return {
     ...{ db, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, doorbell, lease, merchants },
-    ...{ collections, events, webhooks, poster, webhookNeeds, settlements, feePlans },
+    ...{ collections, events, tails, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseSlot: slot.lease,
     operators: new Operators({ db, ...config }),

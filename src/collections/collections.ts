@@ -16,7 +16,7 @@ import { int64 } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
 import { crowdIndexes } from '../standing.ts';
 import { Admission } from './admission.ts';
-import { isSandbox, parsePhone } from './phone.ts';
+import { isSandbox, isTestPhone, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
 
@@ -80,6 +80,10 @@ export interface CollectionQuery {
   startingAfter?: string;
   status?: Status;
   reference?: string;
+  /** As it was sent. */
+  phone?: string;
+  /** The network's receipt. */
+  providerReference?: string;
   /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
   createdFromMs?: number;
   createdToMs?: number;
@@ -190,13 +194,7 @@ export class Collections {
     }
     if (query.createdFromMs !== undefined) bounds.$gte = idFloor('col', Math.max(0, query.createdFromMs));
     if (Object.keys(bounds).length > 0) filter._id = bounds;
-    // Naming every status lets the index by them give the order too.
-    const isNamed = query.reference !== undefined;
-    if (query.status || !isNamed) filter.status = { $in: query.status ? [query.status] : [...statuses] };
-    if (isNamed) filter['data.reference'] = { $eq: query.reference };
-    const hint: IndexSpecification = isNamed
-      ? { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 }
-      : { merchantId: 1, mode: 1, status: 1, _id: -1 };
+    const hint = narrow(filter, query);
     const found = await this.#stored
       .find(filter, { hint })
       .sort({ _id: -1 })
@@ -250,4 +248,22 @@ export class Collections {
     const status = 'created';
     return JSON.stringify(presentCollection({ _id: id, mode, data, status, snapshot: { context } }));
   }
+}
+
+/** Adds what is asked for beside the times, and says which index leaves the least to look for. */
+function narrow(filter: Filter<CollectionDoc>, query: CollectionQuery): IndexSpecification {
+  const { reference, phone, providerReference: receipt } = query;
+  const parsed = phone === undefined ? undefined : parsePhone(phone);
+  const msisdn = parsed && 'msisdn' in parsed ? parsed.msisdn : undefined;
+  if (phone !== undefined) filter['data.msisdn'] = { $eq: msisdn ?? phone };
+  if (reference !== undefined) filter['data.reference'] = { $eq: reference };
+  if (receipt !== undefined) filter['snapshot.context.receipt'] = { $eq: receipt, $type: 'string' };
+  if (query.status) filter.status = { $in: [query.status] };
+  if (receipt !== undefined) return { 'snapshot.context.receipt': 1 };
+  if (reference !== undefined) return { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 };
+  // All merchants try with the same few numbers: among one's own they are found sooner.
+  if (msisdn !== undefined && !isTestPhone(msisdn)) return { 'data.msisdn': 1, _id: -1 };
+  // Naming every status lets the index by them give the order too.
+  filter.status ??= { $in: [...statuses] };
+  return { merchantId: 1, mode: 1, status: 1, _id: -1 };
 }

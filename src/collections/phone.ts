@@ -8,7 +8,7 @@ export type ParsedPhone = { msisdn: string } | { fault: string };
 
 const spellings = 'Send 255XXXXXXXXX, +255XXXXXXXXX or 0XXXXXXXXX, such as 255712345678.';
 /** Twelve digits with a separator after each, and a plus sign. */
-const phoneMaxChars = 25;
+export const phoneMaxChars = 25;
 
 /** Whether the live rail's address is M-Pesa's sandbox (`https://openapi.m-pesa.com/sandbox`): no money moves there. */
 export function isSandbox({ mpesa }: Partial<Pick<Config, 'mpesa'>>): boolean {

@@ -151,6 +151,8 @@ export function listCollections(collections: CollectionsApi) {
         startingAfter: query.starting_after,
         status: query.status,
         reference: query.reference,
+        phone: query.phone,
+        providerReference: query.provider_reference,
         ...createdBounds(query),
       });
       return { status: 200, body: listAnswer(data, hasMore) };

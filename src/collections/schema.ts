@@ -1,11 +1,12 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
+import { createdFilters } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { channels } from '../rails/rails.ts';
 import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
-import { isTestPhone, parsePhone } from './phone.ts';
+import { isTestPhone, parsePhone, phoneMaxChars } from './phone.ts';
 
 export const statuses = ['created', 'succeeded', 'failed', 'expired'] as const;
 
@@ -179,21 +180,14 @@ export function documentedCreateCollection({ minTzs, maxTzs }: AmountBounds): TO
 export const collectionFilters = {
   status: Type.Optional(Type.Enum([...statuses])),
   reference: Type.Optional(Type.String({ minLength: 1, maxLength: limits.referenceMaxChars })),
-  'created_at[gte]': timeFilter('at or after'),
-  'created_at[gt]': timeFilter('after'),
-  'created_at[lte]': timeFilter('at or before'),
-  'created_at[lt]': timeFilter('before'),
+  phone: Type.Optional(
+    Type.String({ maxLength: phoneMaxChars, pattern: phonePattern, description: 'In any spelling.' }),
+  ),
+  provider_reference: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'The network’s receipt, as it is told.' }),
+  ),
+  ...createdFilters(),
 };
-
-function timeFilter(relation: string) {
-  return Type.Optional(
-    Type.String({
-      format: 'date-time',
-      maxLength: 40,
-      description: `Created ${relation} this time (ISO 8601).`,
-    }),
-  );
-}
 
 /** In whole shillings, both included. */
 export interface AmountBounds {

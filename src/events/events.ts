@@ -5,9 +5,10 @@ import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
-import type { testEventType } from './schema.ts';
+import { allEventTypes, type testEventType } from './schema.ts';
 
-export { eventTypes, testEventType } from './schema.ts';
+export { allEventTypes, eventTypes, testEventType } from './schema.ts';
+export { Tails, TooManyTails } from './tails.ts';
 
 /** What happened, as merchants are told it (CONTRACT 12). Events are written once and never changed. */
 export type EventType = 'collection.succeeded' | 'collection.failed' | 'collection.expired';
@@ -22,9 +23,12 @@ export interface EventDoc extends Doc {
   body: string;
 }
 
+/** The type in the middle: a list of all types names each, and is merged in the order of ids. */
+const ofMerchant = { merchantId: 1, mode: 1, type: 1, _id: -1 } as const;
+
 export const eventsSpec: CollectionSpec = {
   name: 'events',
-  indexes: [{ key: { collectionId: 1 } }],
+  indexes: [{ key: { collectionId: 1 } }, { key: ofMerchant }],
   retired: ['merchantId_1_mode_1__id_-1'],
 };
 
@@ -57,6 +61,25 @@ export function recordEvent(event: {
   return { op: 'insert', into: eventsSpec.name, doc, onDuplicate: 'refuse' };
 }
 
+/** Whose events. */
+interface Whose {
+  merchantId: string;
+  mode: Mode;
+}
+
+export interface EventQuery {
+  limit: number;
+  type?: EventDoc['type'];
+  collectionId?: string;
+  /** Only ids below this one. */
+  startingAfter?: string;
+  /** Only ids above this one, and of those the lowest. */
+  endingBefore?: string;
+  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
+  createdFromMs?: number;
+  createdToMs?: number;
+}
+
 /** Events of this process's own commits that are kept for their first deliveries. */
 const ownMax = 1_000;
 
@@ -66,6 +89,7 @@ export class Events {
   readonly #reader: BatchReader<EventDoc>;
   /** The oldest first. An event never changes, so one that is committed may be kept for ever. */
   readonly #own = new Map<string, EventDoc>();
+  readonly #listeners: ((committed: readonly EventDoc[]) => void)[] = [];
 
   constructor(db: Db) {
     this.#db = db;
@@ -79,11 +103,19 @@ export class Events {
     return this.#own.get(id) ?? this.#reader.read(id);
   }
 
+  /** Hears of the events of every commit of this process. Must not throw and must not wait. */
+  onCommitted(listener: (committed: readonly EventDoc[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** Keeps the events among some writes that were committed. */
   remember(writes: readonly Write[]): void {
-    for (const write of writes)
-      if (write.op === 'insert' && write.into === eventsSpec.name)
-        this.#own.set(write.doc._id, write.doc as EventDoc);
+    const committed = writes.flatMap((write) =>
+      write.op === 'insert' && write.into === eventsSpec.name ? [write.doc as EventDoc] : [],
+    );
+    if (committed.length === 0) return;
+    for (const event of committed) this.#own.set(event._id, event);
+    for (const listener of this.#listeners) listener(committed);
     for (const oldest of this.#own.keys()) {
       if (this.#own.size <= ownMax) break;
       this.#own.delete(oldest);
@@ -100,15 +132,51 @@ export class Events {
   }
 
   /** `GET /v1/events/{id}`: the event of this merchant and mode with `object` added, as JSON text. */
-  async show(principal: { merchantId: string; mode: string }, id: string): Promise<string | undefined> {
+  async show(principal: Whose, id: string): Promise<string | undefined> {
     const event = await this.find(id);
     if (!event || event.merchantId !== principal.merchantId || event.mode !== principal.mode)
       return undefined;
-    // The body begins with `{"id":"evt_…",`; `object` joins it in front, the rest stays byte for byte.
-    return `{"object":"event",${event.body.slice(1)}`;
+    return shownOf(event);
+  }
+
+  /** A page of a merchant and mode, newest first, each as JSON text. Cursors are compared, never looked up. */
+  async list(whose: Whose, query: EventQuery): Promise<{ data: string[]; hasMore: boolean }> {
+    const { limit, type, collectionId, endingBefore } = query;
+    const { merchantId, mode } = whose;
+    const _id = boundsOf(query);
+    const filter = {
+      ...{ merchantId: { $eq: merchantId }, mode, type: { $in: type ? [type] : [...allEventTypes] } },
+      ...(collectionId === undefined ? {} : { collectionId: { $eq: collectionId } }),
+      ...(_id ? { _id } : {}),
+    };
+    const found = await this.#stored
+      .find(filter, { hint: collectionId === undefined ? ofMerchant : { collectionId: 1 } })
+      .sort({ _id: endingBefore === undefined ? -1 : 1 })
+      .limit(limit + 1)
+      .toArray();
+    const page = found.slice(0, limit).map(shownOf);
+    return { data: endingBefore === undefined ? page : page.reverse(), hasMore: found.length > limit };
   }
 
   get #stored() {
     return this.#db.collection<EventDoc>(eventsSpec.name);
   }
+}
+
+/** Bounds on ids, from times and from both cursors; undefined: none. */
+function boundsOf({ startingAfter, endingBefore, createdFromMs, createdToMs }: EventQuery) {
+  const floor = (ms: number | undefined) => (ms === undefined ? undefined : idFloor('evt', Math.max(0, ms)));
+  const [below] = [startingAfter, floor(createdToMs)].filter((bound) => bound !== undefined).sort();
+  const from = floor(createdFromMs);
+  const bounds = {
+    ...(below === undefined ? {} : { $lt: below }),
+    ...(from === undefined ? {} : { $gte: from }),
+    ...(endingBefore === undefined ? {} : { $gt: endingBefore }),
+  };
+  return Object.keys(bounds).length > 0 ? bounds : undefined;
+}
+
+/** The body begins with `{"id":"evt_…",`; `object` joins it in front, the rest stays byte for byte. */
+function shownOf({ body }: EventDoc): string {
+  return `{"object":"event",${body.slice(1)}`;
 }

@@ -1,8 +1,19 @@
 import { type TObject, Type } from 'typebox';
-import { forMerchants, resourceNotFound } from '../http/http.ts';
+import {
+  createdBounds,
+  createdFilters,
+  endingBefore,
+  forMerchants,
+  listObject,
+  listQuery,
+  rateLimited,
+  resourceNotFound,
+} from '../http/http.ts';
 import { idPattern } from '../ids.ts';
+import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
-import { eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
+import { type EventQuery, type Tails, TooManyTails } from './events.ts';
+import { allEventTypes, eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
 
 /**
  * One event of a merchant and mode as the API returns it (with `object: "event"`), as an object or ready JSON;
@@ -12,6 +23,108 @@ export type ReadEvent = (
   who: { merchantId: string; mode: Mode },
   id: string,
 ) => Promise<object | string | undefined>;
+
+/** A page of a merchant's and mode's events, each as JSON text. */
+export type ReadEvents = (
+  who: { merchantId: string; mode: Mode },
+  query: EventQuery,
+) => Promise<{ data: string[]; hasMore: boolean }>;
+
+const eventFilters = {
+  type: Type.Optional(Type.Enum([...allEventTypes])),
+  collection: Type.Optional(
+    Type.String({ maxLength: 30, pattern: idPattern('col'), description: 'Of this collection.' }),
+  ),
+  ...createdFilters(),
+  ...endingBefore('evt'),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: limits.eventWaitMaxSeconds,
+      default: 0,
+      description:
+        'Where there is nothing yet, the answer waits for an event for so many seconds, and then is an empty page.',
+    }),
+  ),
+};
+
+/** GET /v1/events (CONTRACT 12.6 to 12.8). `data`: the schema of what events tell about. */
+export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: TObject) {
+  return forMerchants({
+    doc: {
+      id: 'listEvents',
+      summary: 'List events, and wait for new ones',
+      description:
+        'An addition to the interface. Newest first, of the key’s mode. To follow what happens, send `ending_before` ' +
+        'with the newest `id` you know and `wait=10`, again and again. An event can become visible some seconds after ' +
+        'one with a higher `id`: look once more at the last 120 seconds (`created_at[gte]`) after each answer, and ' +
+        'ignore each `id` that you know.',
+      tag: 'Events',
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: listObject(eventObject(data), 'EventList'),
+          links: { read: { operationId: 'getEvent', parameters: { id: '$response.body#/data/0/id' } } },
+        },
+      },
+    },
+    query: listQuery('evt', eventFilters),
+    handler: async ({ principal, query, onGone }) => {
+      const asked: EventQuery = {
+        limit: query.limit ?? limits.listDefault,
+        type: query.type,
+        collectionId: query.collection,
+        startingAfter: query.starting_after,
+        endingBefore: query.ending_before,
+        ...createdBounds(query),
+      };
+      const look = () => read(principal, asked);
+      // What is older than a cursor has happened already.
+      const waitMs = query.starting_after === undefined ? (query.wait ?? 0) * limits.secondMs : 0;
+      const page =
+        waitMs > 0 ? await waitFor(tails, { ...principal, ...asked }, waitMs, onGone, look) : await look();
+      return { status: 200, body: listText(page) };
+    },
+  });
+}
+
+type Looked = Awaited<ReturnType<ReadEvents>>;
+
+/** Looks, and where there is nothing looks again at the first bell. One that came too late for its cursor ends it too. */
+async function waitFor(
+  tails: Pick<Tails, 'open'>,
+  wanted: Parameters<Tails['open']>[0],
+  waitMs: number,
+  onGone: (callback: () => void) => void,
+  look: () => Promise<Looked>,
+): Promise<Looked> {
+  const tail = openTail(tails, wanted);
+  try {
+    onGone(() => tail.end());
+    const page = await look();
+    if (page.data.length > 0 || !(await tail.rung(waitMs))) return page;
+    return await look();
+  } finally {
+    tail.end();
+  }
+}
+
+function openTail(tails: Pick<Tails, 'open'>, wanted: Parameters<Tails['open']>[0]) {
+  try {
+    return tails.open(wanted);
+  } catch (error) {
+    if (!(error instanceof TooManyTails)) throw error;
+    throw rateLimited(
+      1,
+      `${limits.eventTailsPerKeyMax} requests of this key wait for events already. Let one end, or ask without wait.`,
+    );
+  }
+}
+
+/** The events are ready JSON, byte for byte what was signed and sent. */
+function listText({ data, hasMore }: Looked): string {
+  return `{"object":"list","data":[${data.join(',')}],"has_more":${hasMore}}`;
+}
 
 /** GET /v1/events/:id (CONTRACT 12.1). `data`: the schema of what events tell about. */
 export function showEvent(read: ReadEvent, data: TObject) {

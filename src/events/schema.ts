@@ -10,6 +10,9 @@ export const eventTypes = ['collection.succeeded', 'collection.failed', 'collect
  */
 export const testEventType = 'endpoint.test';
 
+/** Every type that an event can have. */
+export const allEventTypes = [...eventTypes, testEventType] as const;
+
 interface Told {
   types: readonly string[];
   data: TSchema;

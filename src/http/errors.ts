@@ -233,7 +233,8 @@ export const idempotencyKeyInUse = () => new AppError('idempotency_key_in_use', 
 export const actionNotAllowed = (message: string) => new AppError('action_not_allowed', { message });
 export const bodyTooLarge = () => new AppError('body_too_large');
 export const unsupportedMediaType = (message?: string) => new AppError('unsupported_media_type', { message });
-export const rateLimited = (retryAfterSeconds: number) => new AppError('rate_limited', { retryAfterSeconds });
+export const rateLimited = (retryAfterSeconds: number, message?: string) =>
+  new AppError('rate_limited', { retryAfterSeconds, message });
 /** A store that the answer depends on cannot be reached. Whether anything was written may be unknown. */
 export const serviceUnavailable = (cause?: unknown) =>
   new AppError('service_unavailable', { retryAfterSeconds: 2, cause });

@@ -16,6 +16,7 @@ export {
   faulty,
   idempotencyKeyReused,
   permissionDenied,
+  rateLimited,
   resourceNotFound,
   serviceUnavailable,
 } from './errors.ts';
@@ -27,7 +28,15 @@ export {
   type ProducedAnswer,
 } from './idempotency.ts';
 export { type Inside, type InsideRoute, insideOf, type RouteName } from './inside.ts';
-export { type CreatedBounds, createdBounds, listAnswer, listObject, listQuery } from './list.ts';
+export {
+  type CreatedBounds,
+  createdBounds,
+  createdFilters,
+  endingBefore,
+  listAnswer,
+  listObject,
+  listQuery,
+} from './list.ts';
 export { type Listener, listen, refuseSocket } from './listen.ts';
 export { pathMatcher } from './paths.ts';
 export { RateLimiter, type RateTerms } from './rate.ts';

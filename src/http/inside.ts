@@ -69,7 +69,7 @@ function prepare(role: Role, operation: Operation<OperatorPrincipal>): Prepared 
       checks.params?.(params);
       const read = checks.query(String(query ?? ''));
       checks.body?.(body, principal);
-      const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing };
+      const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing, onGone: () => {} };
       return operation.handler({ ...nothing, principal, params, query: read, body, requestId });
     },
   };

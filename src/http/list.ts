@@ -2,6 +2,23 @@ import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { type IdPrefix, idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 
+function cursor(prefix: IdPrefix, description: string) {
+  return Type.Optional(
+    Type.String({ maxLength: prefix.length + 27, pattern: idPattern(prefix), description }),
+  );
+}
+
+/** The other cursor, of lists that can be read towards what is newer. */
+export function endingBefore(prefix: IdPrefix) {
+  return {
+    ending_before: cursor(
+      prefix,
+      'The first id that you know: what is newer, the nearest of it, and newest first like every page. `has_more` ' +
+        'then says that there is still newer.',
+    ),
+  };
+}
+
 /** Lists are newest first and page by id, without looking the cursor up: a foreign id reveals nothing. */
 function paging(prefix: IdPrefix) {
   return {
@@ -13,19 +30,31 @@ function paging(prefix: IdPrefix) {
         description: 'How many at most.',
       }),
     ),
-    starting_after: Type.Optional(
-      Type.String({
-        maxLength: prefix.length + 27,
-        pattern: idPattern(prefix),
-        description: 'The last id of the previous page.',
-      }),
-    ),
+    starting_after: cursor(prefix, 'The last id of the previous page.'),
   };
 }
 
 /** The query of a list: `limit`, `starting_after` (CONTRACT 3.5) and the room's own filters. */
 export function listQuery<Filters extends TProperties>(prefix: IdPrefix, filters: Filters) {
   return Type.Object({ ...paging(prefix), ...filters }, { additionalProperties: false });
+}
+
+/** Filters by creation time, read by `createdBounds`. */
+export function createdFilters(happened = 'Created') {
+  const filter = (relation: string) =>
+    Type.Optional(
+      Type.String({
+        format: 'date-time',
+        maxLength: 40,
+        description: `${happened} ${relation} this time (ISO 8601).`,
+      }),
+    );
+  return {
+    'created_at[gte]': filter('at or after'),
+    'created_at[gt]': filter('after'),
+    'created_at[lte]': filter('at or before'),
+    'created_at[lt]': filter('before'),
+  };
 }
 
 /** The schema of a list answer (CONTRACT 3.5). */

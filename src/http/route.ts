@@ -40,6 +40,8 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
    * the same commit as what the request creates, whose `StepReplayed` says that another request's came first.
    */
   recordWrite: RecordWrite;
+  /** Called once when nobody waits for the answer any more: it is sent, or the caller went away. */
+  onGone(callback: () => void): void;
 }
 
 /** `status` and the exact text of the body that a replay must send again. */

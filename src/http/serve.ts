@@ -155,6 +155,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
         requestId: state.requestId,
         idempotencyKey: key,
         recordWrite,
+        onGone: (callback) => void ctx.res.once('close', callback),
       };
       return operation.handler(request);
     };

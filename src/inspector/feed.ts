@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Actors, type Committed, inTime } from '@kusanya/durable-actors';
 import type { Redis } from 'ioredis';
+import { earOf } from '../ear.ts';
 import type { Log } from '../log.ts';
 import { aboutOf, isWanted, noticeOf, type StepFilter, type StepNotice } from './notice.ts';
 
@@ -66,16 +67,9 @@ export class StepFeed {
 
   /** Begins to hear who watches elsewhere. Does not wait for Redis. */
   start(): void {
-    // A listener's commands wait for the connection, and are sent again after each loss of it.
-    const ear = this.#options.redis.duplicate({
-      maxRetriesPerRequest: null,
-      enableOfflineQueue: true,
-      enableAutoPipelining: false,
-      commandTimeout: undefined,
-    });
+    const { redis, log } = this.#options;
+    const ear = earOf(redis, log, (channel, text) => this.#received(channel, text));
     this.#ear = ear;
-    ear.on('error', (error) => this.#options.log.debug({ error: error.message }, 'inspector'));
-    ear.on('message', (channel: string, text: string) => this.#received(channel, text));
     // Those who watch say so at once, not only at their next beat.
     void this.#quietly(ear.subscribe(this.#channels.watchers).then(() => this.#announce({ hello: true })));
   }
@@ -138,12 +132,8 @@ export class StepFeed {
   }
 
   #received(channel: string, text: string): void {
-    try {
-      if (channel === this.#channels.watchers) this.#heardOf(JSON.parse(text) as Announcement);
-      else this.#heard(JSON.parse(text) as { from: string; notice: StepNotice });
-    } catch (error) {
-      this.#options.log.warn({ error: String(error) }, 'odd message to the inspector');
-    }
+    if (channel === this.#channels.watchers) this.#heardOf(JSON.parse(text) as Announcement);
+    else this.#heard(JSON.parse(text) as { from: string; notice: StepNotice });
   }
 
   #heardOf({ from, hello, watches }: Announcement): void {

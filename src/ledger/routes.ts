@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { createdBounds, forMerchants, listAnswer, listObject, listQuery } from '../http/http.ts';
+import {
+  createdBounds,
+  createdFilters,
+  forMerchants,
+  listAnswer,
+  listObject,
+  listQuery,
+} from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { EntryFilter, EntryPage } from './entries.ts';
@@ -38,15 +45,6 @@ export type ReadEntries = (
   page: { limit: number; startingAfter?: string },
 ) => Promise<EntryPage>;
 
-const timeFilter = (relation: string) =>
-  Type.Optional(
-    Type.String({
-      format: 'date-time',
-      maxLength: 40,
-      description: `Posted ${relation} this time (ISO 8601).`,
-    }),
-  );
-
 /** GET /v1/balance_transactions: an addition to the interface. */
 export function listTransactions(read: ReadEntries) {
   return forMerchants({
@@ -66,10 +64,7 @@ export function listTransactions(read: ReadEntries) {
     },
     query: listQuery('txn', {
       type: Type.Optional(Type.Enum([...transactionTypeNames])),
-      'created_at[gte]': timeFilter('at or after'),
-      'created_at[gt]': timeFilter('after'),
-      'created_at[lte]': timeFilter('at or before'),
-      'created_at[lt]': timeFilter('before'),
+      ...createdFilters('Posted'),
     }),
     handler: async ({ principal: { merchantId, mode }, query }) => {
       const { createdFromMs, createdToMs } = createdBounds(query);

@@ -1,9 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { MovableClock, stopwatch } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { makeSecretKey } from '../../src/merchants/keys.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+
+interface Operation {
+  security: object[];
+  parameters: { in?: string; schema?: { pattern?: string } }[];
+}
 
 /** CONTRACT 2. */
 describe('authentication', () => {
@@ -18,14 +24,18 @@ describe('authentication', () => {
 
   after(() => test.stop());
 
-  const routes = [
-    ['POST', '/v1/collections'],
-    ['GET', '/v1/collections'],
-    ['GET', '/v1/collections/col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB'],
-    ['GET', '/v1/whoami'],
-    ['GET', '/v1/balance'],
-    ['GET', '/v1/events/evt_01K5J8Q2R3S4T5V6W7X8Y9Z0AB'],
-  ] as const;
+  /** Every route that the document has, with an id of nothing. */
+  const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
+  const routes = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, item]) =>
+      Object.entries(item)
+        .filter(([, { security }]) => security.length > 0)
+        .map(([method, { parameters }]) => {
+          const pattern = parameters.find((each) => each.in === 'path')?.schema?.pattern ?? '^x_';
+          const id = `${/^\^(\w+)_/.exec(pattern)![1]}_01K5J8Q2R3S4T5V6W7X8Y9Z0AB`;
+          return [method.toUpperCase(), path.replace('{id}', id)] as const;
+        }),
+  );
   const whoami = (token: string, at = test) => at.call('GET', '/v1/whoami', { token });
   const statusOf = async (token: string, at = test) => (await whoami(token, at)).status;
   /**

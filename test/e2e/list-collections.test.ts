@@ -140,6 +140,41 @@ describe('GET /v1/collections', () => {
       expect((await list({ reference: '{"$ne":null}' })).ids).to.deep.equal([]);
     });
 
+    it('by phone, in any spelling, and only one’s own', async () => {
+      const [one, other] = await Promise.all([test.merchant(), test.merchant()]);
+      for (const phone of ['255700000004', '255754000001']) {
+        const { json } = await one.create({ phone });
+        await other.create({ phone });
+        const found = async (query: string) =>
+          (await one.get(`/v1/collections?phone=${query}`)).json.data.map(({ id }: { id: string }) => id);
+        for (const spelt of [
+          phone,
+          `%2B${phone}`,
+          `+${phone}`,
+          `0${phone.slice(3)}`,
+          `0${phone.slice(3, 6)}-${phone.slice(6)}`,
+        ])
+          expect(await found(spelt), spelt).to.deep.equal([json.id]);
+        expect(await found(`${phone}&status=expired`)).to.deep.equal([]);
+        expect(await found(`${phone}&reference=another`)).to.deep.equal([]);
+      }
+      const { status, json } = await one.get('/v1/collections?phone=25575400000');
+      expect([status, json.error.param]).to.deep.equal([400, 'phone']);
+    });
+
+    it('by the network’s receipt, and only one’s own', async () => {
+      const [one, other] = await Promise.all([test.merchant(), test.merchant()]);
+      const { json } = await one.create();
+      const { provider_reference: receipt } = await one.final(json.id);
+      const found = async (of: typeof one, query: string) =>
+        (await of.get(`/v1/collections?provider_reference=${query}`)).json.data.map(
+          ({ id }: { id: string }) => id,
+        );
+      expect(await found(one, receipt)).to.deep.equal([json.id]);
+      expect(await found(other, receipt)).to.deep.equal([]);
+      expect(await found(one, 'SIM0000000000')).to.deep.equal([]);
+    });
+
     it('by status', async () => {
       const other = await test.merchant();
       const { json: paid } = await other.create();

@@ -108,6 +108,7 @@ describe('modes', () => {
       'get /v1/settlements/{id}': isUnknown,
       'get /v1/settlements/{id}/collections': isUnknown,
       'get /v1/collections': isEmptyList,
+      'get /v1/events': isEmptyList,
       'get /v1/settlements': isEmptyList,
       'get /v1/balance_transactions': isEmptyList,
       'get /v1/balance': ({ status, json }) => {

@@ -115,6 +115,8 @@ function routesOf(collections: CollectionsApi): Route[] {
     collections,
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }),
     readEvent: async () => undefined,
+    readEvents: async () => ({ data: [], hasMore: false }),
+    tails: { open: () => ({ rung: async () => false, end: () => {} }) },
     money: {
       entries: async () => ({ entries: [], hasMore: false }),
       settlements: {
