@@ -66,7 +66,7 @@ export async function startService({
     const parts = { db, patientDb, clock, log, config, queues };
     const wired = await step('join the rooms', async () => joinRooms(parts, stops));
     await step('prepare the rails', () => wired.prepareRails());
-    stops.push(await step('take the leases', () => wired.lease.keep(log, wired.leaseSlot)));
+    stops.push(await step('take the leases', () => wired.lease.keep(log, wired.leaseStripe)));
     const isWorker = config.role !== 'api';
     const sweeper = isWorker ? await step('start the worker', () => startWorker(wired, stops)) : undefined;
     const state = { isStopping: false, lines };

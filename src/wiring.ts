@@ -74,7 +74,7 @@ import {
   endpointStatus,
   endpointsSpec,
   replaysSpec,
-  Seats,
+  Slots,
   WebhookPoster,
   Webhooks,
 } from './webhooks/webhooks.ts';
@@ -86,8 +86,8 @@ export const horizonMs = 2 * limits.minuteMs;
 
 /** A worker sends by what an endpoint was at most so long ago; what this process changes it knows at once. */
 const endpointMaxAgeMs = 50;
-/** Counter stripes that processes lease; stripe 0 is for the guarded debits alone. */
-const slotPrefix = 'slot.';
+/** Leases of counter stripes are stored under this name; stripe 0 is for the guarded debits alone, and never leased. */
+const stripePrefix = 'slot.';
 /** Short, because after a kill the next process waits this long before it sweeps. */
 const leaseMs = 15 * limits.secondMs;
 
@@ -127,7 +127,7 @@ export interface Wired {
   auditWatch: AuditWatch;
   feePlans: FeePlans;
   /** Takes or renews this process's counter stripe. */
-  leaseSlot(): Promise<void>;
+  leaseStripe(): Promise<void>;
 }
 
 interface WiringOptions {
@@ -148,7 +148,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     watch.committed(batch);
   };
   const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
-  const slot = slotOf(lease);
+  const stripe = stripeOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const webhooks = new Webhooks({ db, clock, config });
   const poster = posterOf(config, clock);
@@ -157,16 +157,16 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
   const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);
-  const seats = new Seats(clock);
+  const slots = new Slots(clock);
   const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
   const webhookNeeds: WebhookNeeds = {
-    ...{ db, clock, config, events, poster, webhooks, seats, endpoints },
+    ...{ db, clock, config, events, poster, webhooks, slots, endpoints },
     actors: () => late.actors,
   };
   const collectionNeeds: CollectionNeeds = {
     db,
     rails,
-    slot: slot.number,
+    stripe: stripe.number,
     settlesOn: async (merchantId, capturedAtMs) =>
       settlesOn(capturedAtMs, (await merchants.delayDays(merchantId)) ?? config.settlementDelayDays),
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
@@ -204,7 +204,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ actors, handover, lanes, doorbell, lease, merchants },
     ...{ collections, events, tails, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
-    leaseSlot: slot.lease,
+    leaseStripe: stripe.lease,
     operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
     auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
@@ -311,15 +311,15 @@ function definitionsOf(needs: {
 }
 
 /** The counter stripe of this process: a random one until a free one is leased. */
-function slotOf(lease: Lease): { number(): number; lease(): Promise<void> } {
-  let slot = 1 + Math.floor(Math.random() * limits.stripesMax);
+function stripeOf(lease: Lease): { number(): number; lease(): Promise<void> } {
+  let stripe = 1 + Math.floor(Math.random() * limits.stripesMax);
   let leased: number | undefined;
   return {
-    number: () => slot,
+    number: () => stripe,
     lease: async () => {
-      if (leased !== undefined && (await lease.hold(`${slotPrefix}${leased}`))) return;
-      leased = await lease.holdFirst(slotPrefix, 1, limits.stripesMax);
-      slot = leased ?? slot;
+      if (leased !== undefined && (await lease.hold(`${stripePrefix}${leased}`))) return;
+      leased = await lease.holdFirst(stripePrefix, 1, limits.stripesMax);
+      stripe = leased ?? stripe;
     },
   };
 }

@@ -45,7 +45,7 @@ export interface CollectionNeeds {
   db: Db;
   rails: Rails;
   /** The counter stripe of this process. */
-  slot(): number;
+  stripe(): number;
   /** The settlement date of money captured now, `YYYY-MM-DD`; null for a merchant on T+0. */
   settlesOn(merchantId: string, capturedAtMs: number): Promise<string | null>;
   /** The deliveries that an event of this type means for the merchant's endpoints. */
@@ -93,7 +93,7 @@ function paymentOf(step: StepView): Payment {
 export function collectionWriteEffects(needs: CollectionNeeds): Writes {
   const destination = async (payment: Payment): Promise<Destination> => ({
     settlesOn: await needs.settlesOn(payment.merchantId, payment.effectiveAtMs),
-    stripe: needs.slot(),
+    stripe: needs.stripe(),
   });
   const idOf = (step: StepView) => eventId(step.doc._id, step.doc.seq, step.at);
   const alert = (kind: string, step: StepView) => [

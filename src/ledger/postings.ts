@@ -87,7 +87,7 @@ export type Payment = {
 
 /**
  * Where a captured net goes. `settlesOn` is the settlement date `YYYY-MM-DD`, or null for a merchant on T+0
- * (straight to available). `stripe` is the slot of the process that commits.
+ * (straight to available). `stripe` is that of the process that commits.
  */
 export type Destination = { settlesOn: string | null; stripe: number };
 

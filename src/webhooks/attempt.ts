@@ -6,12 +6,12 @@ import { limits } from '../limits.ts';
 import type { Recent } from '../recent.ts';
 import type { DeliveryDoc, EndpointDoc } from './documents.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
-import type { Lane, Seats } from './seats.ts';
 import { signatureHeaders } from './sign.ts';
+import type { Lane, Slots } from './slots.ts';
 import type { Webhooks } from './webhooks.ts';
 
 /**
- * One attempt to deliver, from top to bottom: the endpoint is read, a seat is taken, the same bytes as ever are signed
+ * One attempt to deliver, from top to bottom: the endpoint is read, a slot is taken, the same bytes as ever are signed
  * afresh and sent (post.ts: one clock over all of it, dial.ts: to no private address), and the answer is told to the
  * delivery's chart. What is counted and when is tried again is the chart's.
  */
@@ -23,15 +23,15 @@ export interface AttemptNeeds {
   events: Events;
   poster: WebhookPoster;
   webhooks: Webhooks;
-  seats: Seats;
+  slots: Slots;
 }
 
 /** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
 const lossesMax = 3;
 
 /** The lane that a delivery is queued in, as far as one can tell before its endpoint is read. */
-export function laneOf({ seats }: Pick<AttemptNeeds, 'seats'>, doc: DeliveryDoc): Lane {
-  if (seats.isSlow(doc.data.endpointId)) return 'slow';
+export function laneOf({ slots }: Pick<AttemptNeeds, 'slots'>, doc: DeliveryDoc): Lane {
+  if (slots.isSlow(doc.data.endpointId)) return 'slow';
   // A delivery that was just born; one that was held comes back beside the fresh ones, not before them.
   return doc.seq === 1 ? 'first' : 'retry';
 }
@@ -60,16 +60,16 @@ export async function attempt(needs: AttemptNeeds, view: CallView): Promise<Call
     return { postponeMs: 0, lane };
   }
   if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
-  const seat = await needs.seats.take({
-    holder: view.call.id,
+  const slot = await needs.slots.take({
+    callId: view.call.id,
     endpointId: endpoint._id,
     merchantId: doc.merchantId,
     lane: (view.lane as Lane | undefined) ?? lane,
     isWell,
   });
-  if ('stepBackMs' in seat) return { postponeMs: seat.stepBackMs };
-  // The seat is for the receiver's part only: what we do with the answer holds up no other attempt.
-  const result = await send(needs, doc, endpoint, event, tries).finally(() => seat.leave());
+  if ('stepBackMs' in slot) return { postponeMs: slot.stepBackMs };
+  // The slot is for the receiver's part only: what we do with the answer holds up no other attempt.
+  const result = await send(needs, doc, endpoint, event, tries).finally(() => slot.release());
   return { event: result.ok ? await succeeded(needs, doc, result) : failed(needs, doc, result) };
 }
 

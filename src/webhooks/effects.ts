@@ -7,7 +7,7 @@ import { type AttemptNeeds, attempt, laneOf } from './attempt.ts';
 import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './documents.ts';
 import { type HeldNeeds, probeDelivery, releaseHeld } from './held.ts';
 import { replayPage } from './replay.ts';
-import { lanes } from './seats.ts';
+import { lanes } from './slots.ts';
 
 export { strandedRelease } from './held.ts';
 

@@ -15,7 +15,7 @@ import type { Mode } from '../mode.ts';
 import { Dialer, type DialRequest } from './dial.ts';
 import { type FailureReason, type Fault, faultCodes, faultOf, type Phase } from './faults.ts';
 import { checkUrl, hasAddress, hostOf, portOf, type ResolveOptions, type UrlCheck } from './gate.ts';
-import { seatsMax } from './seats.ts';
+import { slotsMax } from './slots.ts';
 
 export interface PosterOptions {
   clock: Clock;
@@ -111,7 +111,7 @@ export class WebhookPoster {
       ...this.#resolving,
       connectAttemptMs: Math.max(10, Math.round(Math.min(1.5 * limits.secondMs, this.#timeoutMs / 6))),
       idleMs: options.idleMs ?? 30 * limits.secondMs,
-      idleMaxPerEndpoint: options.idleMaxPerEndpoint ?? seatsMax,
+      idleMaxPerEndpoint: options.idleMaxPerEndpoint ?? slotsMax,
       idleMax: options.idleMax ?? 512,
       socketMaxAgeMs: options.socketMaxAgeMs ?? 5 * limits.minuteMs,
       ca: options.ca,

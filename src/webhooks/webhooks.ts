@@ -12,7 +12,7 @@ export * from './documents.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
 export { WebhookPoster } from './post.ts';
 export { replayPageDelayMs } from './replay.ts';
-export { Seats } from './seats.ts';
+export { Slots } from './slots.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (CONTRACT 13). */
 

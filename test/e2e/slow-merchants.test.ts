@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 /**
  * A merchant has sixteen endpoints, and not one of them answers before the neighbours have heard of their payments:
- * whoever waited for it would wait for ever. An attempt has a minute here, so that only a free slot can help.
+ * whoever waited for it would wait for ever. An attempt has a minute here, so that only a free place can help.
  */
 describe('merchants whose endpoints take long', () => {
   const endpointsEach = 16;

@@ -4,7 +4,7 @@ import { collectionSucceeded, post, readBalance } from '../../src/ledger/ledger.
 import { createLog } from '../../src/log.ts';
 import { type Books, openBooks, payment, tomorrow } from '../support/books.ts';
 
-/** CONTRACT 18.4: the stripe of a credit is the slot of the process that commits it. */
+/** CONTRACT 18.4: the stripe of a credit is that of the process that commits it. */
 describe('successes of several processes for one merchant', function () {
   this.timeout(300_000);
   let books: Books;

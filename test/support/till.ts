@@ -60,16 +60,16 @@ export async function openTill(name: string, clock: MovableClock): Promise<Till>
   });
   const queues = new Queues(redisUrl, database, log);
   await queues.connected(2_000);
-  let slots = 0;
+  let stripes = 0;
   return {
     db,
     clock,
     queues,
     process: async () => {
       const wired = wire({ db, patientDb: db, clock, log, config, queues });
-      await wired.leaseSlot();
-      slots += 1;
-      expect(slots, 'stripes are leased for one run').to.be.below(1_000);
+      await wired.leaseStripe();
+      stripes += 1;
+      expect(stripes, 'stripes are leased for one run').to.be.below(1_000);
       return wired;
     },
     merchant: async (settings = {}) => {

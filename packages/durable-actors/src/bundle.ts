@@ -48,21 +48,21 @@ export function wakeJobs(dues: readonly Due[], now: number, owner: string): NewJ
   const jobs: NewJob[] = [];
   const buckets = new Map<number, Errand[]>();
   for (const { errand, runAt, again } of dues) {
-    const slot = momentOf(runAt, now);
-    if (slot === undefined) {
+    const moment = momentOf(runAt, now);
+    if (moment === undefined) {
       const id = `${wakeId(errand.actor, runAt)}${again ? `@${now}` : ''}`;
       jobs.push({ id, data: { errands: [errand] }, delayMs: runAt - now });
       continue;
     }
-    const bucket = buckets.get(slot);
+    const bucket = buckets.get(moment);
     if (bucket) bucket.push(errand);
-    else buckets.set(slot, [errand]);
+    else buckets.set(moment, [errand]);
   }
-  for (const [slot, errands] of buckets) {
+  for (const [moment, errands] of buckets) {
     for (let from = 0; from < errands.length; from += wakesMax) {
       bundled += 1;
       const some = errands.slice(from, from + wakesMax);
-      jobs.push({ id: `${slot}.${owner}.${bundled}`, data: { errands: some }, delayMs: slot - now });
+      jobs.push({ id: `${moment}.${owner}.${bundled}`, data: { errands: some }, delayMs: moment - now });
     }
   }
   return jobs;

@@ -1,50 +1,50 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { type Guest, lanes, Seats } from '../../src/webhooks/seats.ts';
+import { lanes, type SlotRequest, Slots } from '../../src/webhooks/slots.ts';
 
-type Sat = { leave(): void };
+type Taken = { release(): void };
 
-describe('seats at an endpoint', () => {
+describe('slots at an endpoint', () => {
   /** It stands still: no attempt takes any time unless a test says so. */
   let clock: MovableClock;
-  let seats: Seats;
-  let holders = 0;
+  let slots: Slots;
+  let calls = 0;
 
   beforeEach(() => {
     clock = new MovableClock(Date.now());
-    seats = new Seats(clock);
+    slots = new Slots(clock);
   });
 
-  const guest = (more: Partial<Guest> = {}): Guest => {
-    holders += 1;
+  const request = (more: Partial<SlotRequest> = {}): SlotRequest => {
+    calls += 1;
     return {
-      ...{ holder: `call.${holders}`, endpointId: 'we_1', merchantId: 'mer_1', lane: 'first', isWell: true },
+      ...{ callId: `call.${calls}`, endpointId: 'we_1', merchantId: 'mer_1', lane: 'first', isWell: true },
       ...more,
     };
   };
-  const take = (more?: Partial<Guest>) => seats.take(guest(more));
-  const sit = async (more?: Partial<Guest>): Promise<Sat> => {
-    const seat = await take(more);
-    if ('stepBackMs' in seat) throw new Error('was told to step back');
-    return seat;
+  const take = (more?: Partial<SlotRequest>) => slots.take(request(more));
+  const granted = async (more?: Partial<SlotRequest>): Promise<Taken> => {
+    const slot = await take(more);
+    if ('stepBackMs' in slot) throw new Error('was told to step back');
+    return slot;
   };
   /** One attempt that took so long. */
-  const took = async (ms: number, more?: Partial<Guest>) => {
-    const seat = await sit(more);
+  const took = async (ms: number, more?: Partial<SlotRequest>) => {
+    const slot = await granted(more);
     clock.advance(ms);
-    seat.leave();
+    slot.release();
   };
-  /** How many sit down at once, before the first has to wait or to step back. */
-  const free = async (more?: Partial<Guest>): Promise<Sat[]> => {
-    const sat: Sat[] = [];
+  /** All that are taken at once, before the first has to wait or to step back. */
+  const free = async (more?: Partial<SlotRequest>): Promise<Taken[]> => {
+    const taken: Taken[] = [];
     for (;;) {
-      const seat = take(more);
-      const isSeated = await Promise.race([seat, new Promise((resolve) => setImmediate(resolve, undefined))]);
-      if (!isSeated || 'stepBackMs' in (isSeated as object)) {
-        void seat.then((late) => 'leave' in late && late.leave());
-        return sat;
+      const slot = take(more);
+      const first = await Promise.race([slot, new Promise((resolve) => setImmediate(resolve, undefined))]);
+      if (!first || 'stepBackMs' in (first as object)) {
+        void slot.then((late) => 'release' in late && late.release());
+        return taken;
       }
-      sat.push(isSeated as Sat);
+      taken.push(first as Taken);
     }
   };
 
@@ -59,9 +59,9 @@ describe('seats at an endpoint', () => {
 
   it('of a merchant are a quarter of each lane, however many endpoints it has', async () => {
     for (const { name: lane, concurrency } of lanes) {
-      let seated = 0;
-      for (let n = 0; n < 16; n += 1) seated += (await free({ endpointId: `we_${lane}${n}`, lane })).length;
-      expect(seated, lane).to.equal(concurrency / 4);
+      let inFlight = 0;
+      for (let n = 0; n < 16; n += 1) inFlight += (await free({ endpointId: `we_${lane}${n}`, lane })).length;
+      expect(inFlight, lane).to.equal(concurrency / 4);
       const [neighbour] = await free({ endpointId: `we_${lane}x`, merchantId: 'mer_2', lane });
       expect(neighbour, `${lane}: the neighbour’s`).to.not.equal(undefined);
     }
@@ -69,79 +69,79 @@ describe('seats at an endpoint', () => {
 
   it('go to those who wait in the order of their coming', async () => {
     await took(5);
-    const a = await sit({ isWell: false });
+    const a = await granted({ isWell: false });
     const order: string[] = [];
     const [b, c, d] = ['b', 'c', 'd'].map(async (name) => {
-      const seat = await sit({ isWell: false });
+      const slot = await granted({ isWell: false });
       order.push(name);
-      return seat;
+      return slot;
     });
-    a.leave();
-    (await b!).leave();
-    (await c!).leave();
-    (await d!).leave();
+    a.release();
+    (await b!).release();
+    (await c!).release();
+    (await d!).release();
     expect(order).to.deep.equal(['b', 'c', 'd']);
   });
 
   it('are never more than there are while they change hands', async () => {
-    let seated = 0;
+    let inFlight = 0;
     let most = 0;
     let done = 0;
     const attempt = async (n: number): Promise<void> => {
-      const seat = await take({ isWell: false });
-      if ('stepBackMs' in seat)
+      const slot = await take({ isWell: false });
+      if ('stepBackMs' in slot)
         return void (await new Promise((resolve) => setTimeout(resolve, 5)).then(() => attempt(n)));
-      seated += 1;
-      most = Math.max(most, seated);
+      inFlight += 1;
+      most = Math.max(most, inFlight);
       await new Promise((resolve) => setTimeout(resolve, n % 3));
-      seated -= 1;
+      inFlight -= 1;
       done += 1;
-      seat.leave();
+      slot.release();
     };
     await Promise.all(Array.from({ length: 60 }, (_, n) => attempt(n)));
     expect([most, done]).to.deep.equal([1, 60]);
   });
 
   it('are one as soon as the endpoint fails: nobody who waits gets a second', async () => {
-    const [a, b] = [await sit(), await sit()];
+    const [a, b] = [await granted(), await granted()];
     const waiting = take({ isWell: false });
-    let isSeated = false;
+    let isTaken = false;
     void waiting.then(() => {
-      isSeated = true;
+      isTaken = true;
     });
-    a.leave();
+    a.release();
     await new Promise((resolve) => setImmediate(resolve));
-    expect(isSeated).to.equal(false);
-    b.leave();
-    expect(await waiting).to.have.property('leave');
+    expect(isTaken).to.equal(false);
+    b.release();
+    expect(await waiting).to.have.property('release');
   });
 
   it('are stepped back from at once when the wait would be long, for about as long', async () => {
-    await sit({ isWell: false });
+    await granted({ isWell: false });
     clock.advance(400);
-    const seat = await take({ isWell: false });
-    expect(seat).to.have.property('stepBackMs').that.is.within(300, 500);
+    const slot = await take({ isWell: false });
+    expect(slot).to.have.property('stepBackMs').that.is.within(300, 500);
   });
 
   it('those who stepped back are in the queue too: the longer it is, the longer the next stays away', async () => {
-    await sit({ isWell: false });
+    await granted({ isWell: false });
     clock.advance(1_000);
     for (let n = 0; n < 9; n += 1) await take({ isWell: false });
-    const seat = await take({ isWell: false });
-    expect(seat).to.have.property('stepBackMs').that.is.within(7_500, 12_500);
+    const slot = await take({ isWell: false });
+    expect(slot).to.have.property('stepBackMs').that.is.within(7_500, 12_500);
   });
 
   it('an endpoint belongs to the slow as soon as one attempt takes long, and until it has become quick', async () => {
-    expect(seats.isSlow('we_1')).to.equal(false);
-    const seat = await sit();
+    expect(slots.isSlow('we_1')).to.equal(false);
+    const slot = await granted();
     clock.advance(999);
-    expect(seats.isSlow('we_1')).to.equal(false);
+    expect(slots.isSlow('we_1')).to.equal(false);
     clock.advance(2);
-    expect(seats.isSlow('we_1'), 'while it is under way').to.equal(true);
-    seat.leave();
-    expect(seats.isSlow('we_1'), 'when it is over').to.equal(true);
+    expect(slots.isSlow('we_1'), 'while it is under way').to.equal(true);
+    slot.release();
+    expect(slots.isSlow('we_1'), 'when it is over').to.equal(true);
     await took(0);
     await took(0);
-    expect(seats.isSlow('we_1')).to.equal(false);
+    expect(slots.isSlow('we_1')).to.equal(false);
   });
 });
