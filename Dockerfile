@@ -5,6 +5,7 @@ WORKDIR /app
 
 COPY package.json package-lock.json ./
 COPY packages/durable-actors/package.json packages/durable-actors/
+COPY packages/client/package.json packages/client/
 RUN npm ci --omit=dev && npm cache clean --force
 
 COPY . .

@@ -88,7 +88,7 @@ const sideDoors: Readonly<Record<string, RegExp>> = {
 /** Files that read the local clock, and why it may not be the service's. */
 const ownTime: Readonly<Record<string, string>> = {
   'packages/durable-actors/src/clock.ts': 'it is the clock',
-  'src/webhooks/verify.ts': 'merchants copy it; there is no service around it',
+  'packages/client/src/time.ts': 'it runs at merchants; there is no service around it',
 };
 
 /** Files that wait for the first of several, and for what. */
@@ -103,7 +103,6 @@ const ownRaces: Readonly<Record<string, string>> = {
 /** Source files that nothing imports, and who uses them. */
 const entries: Readonly<Record<string, string>> = {
   'src/charts/thread.ts': 'charts.ts begins a thread with it',
-  'src/webhooks/verify.ts': 'merchants copy it',
 };
 
 const bannedNames: Readonly<Record<string, string>> = {

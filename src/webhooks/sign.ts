@@ -1,6 +1,7 @@
 /**
  * What a webhook is signed with (CONTRACT 13.6), and how signing secrets rest in
- * the database. Pure but for randomness; the receiver's half is verify.ts.
+ * the database. Pure but for randomness; the receiver's half is
+ * packages/client.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 

@@ -8,7 +8,7 @@ import { renderSettingsTable } from '../../src/settings.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 const pages = [
-  ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
+  ...['README.md', 'packages/client/README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['README', 'DESIGN'].map((name) => `packages/durable-actors/${name}.md`),
   ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS', 'RECIPES'].map(
     (name) => `docs/${name}.md`,

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { newSigningSecret, openSecret, sealSecret, signatureHeaders } from '../../src/webhooks/sign.ts';
-import { verifyWebhook } from '../../src/webhooks/verify.ts';
 import { hasOpenssl, makeVectors, type Vectors, vectorsPath } from '../support/signature-vectors.ts';
 
 const vectors: Vectors = JSON.parse(readFileSync(vectorsPath, 'utf8'));
@@ -27,99 +25,6 @@ describe('signature: vectors', () => {
       expect(signatureHeaders({ ...given, body: body.toString('utf8') })).to.deep.equal(each.headers);
     });
   }
-
-  for (const each of vectors.verify) {
-    it(`${each.verdict}: ${each.name}`, () => {
-      const options = { nowSeconds: each.now_seconds, toleranceSeconds: each.tolerance_seconds };
-      const expected = each.verdict === 'accept' ? { ok: true } : { ok: false, reason: each.reason };
-      const header = each.header ?? undefined;
-      expect(verifyWebhook(bytesOf(each.body_base64), header, each.secret, options)).to.deep.equal(expected);
-      if (each.body === undefined) return;
-      expect(verifyWebhook(each.body, header, each.secret, options)).to.deep.equal(expected);
-    });
-  }
-});
-
-describe('signature: the receiver’s verifier', () => {
-  const secret = newSigningSecret();
-  const body = '{"id":"evt_1"}';
-  const headerAt = (atMs: number) =>
-    signatureHeaders({ eventId: 'evt_1', body, secrets: [secret], atMs })['Service-Signature'];
-
-  it('uses the present time and 300 seconds when told nothing else', () => {
-    expect(verifyWebhook(body, headerAt(Date.now()), secret)).to.deep.equal({ ok: true });
-    for (const offsetMs of [-310_000, 310_000]) {
-      const verdict = verifyWebhook(body, headerAt(Date.now() + offsetMs), secret);
-      expect(verdict).to.deep.equal({ ok: false, reason: 'timestamp_out_of_tolerance' });
-    }
-  });
-
-  it('refuses a parsed body, a repeated header and an unset secret by name instead of throwing', () => {
-    const header = headerAt(Date.now());
-    const parsed = JSON.parse(body) as unknown as string;
-    const unset = undefined as unknown as string;
-    expect(verifyWebhook(parsed, header, secret)).to.deep.equal({ ok: false, reason: 'body_not_raw' });
-    expect(verifyWebhook(body, [header, header], secret)).to.deep.equal({
-      ok: false,
-      reason: 'header_missing',
-    });
-    expect(verifyWebhook(body, header, unset)).to.deep.equal({ ok: false, reason: 'secret_missing' });
-  });
-
-  it('refuses when the clock or the tolerance is not a number', () => {
-    const refused = { ok: false, reason: 'timestamp_out_of_tolerance' };
-    expect(verifyWebhook(body, headerAt(0), secret, { nowSeconds: Number.NaN })).to.deep.equal(refused);
-    const options = { nowSeconds: 0, toleranceSeconds: Number.NaN };
-    expect(verifyWebhook(body, headerAt(0), secret, options)).to.deep.equal(refused);
-  });
-
-  it('imports nothing but node:crypto, so that a merchant can copy the file', () => {
-    const source = readFileSync(new URL('../../src/webhooks/verify.ts', import.meta.url), 'utf8');
-    const imports = [...source.matchAll(/from '([^']+)'/g)].map((match) => match[1]);
-    expect(imports).to.deep.equal(['node:crypto']);
-  });
-
-  it('accepts what was signed, whatever the bytes, and refuses any other bytes', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.nat(4_000_000_000), fc.nat(), (bytes, at, place) => {
-        const signed = Buffer.from(bytes);
-        const headers = signatureHeaders({
-          eventId: 'evt_1',
-          body: signed,
-          secrets: [secret],
-          atMs: at * 1000,
-        });
-        const header = headers['Service-Signature'];
-        const altered = Buffer.concat([signed, Buffer.from([0])]);
-        altered[place % altered.length]! ^= 1;
-        return (
-          verifyWebhook(signed, header, secret, { nowSeconds: at }).ok &&
-          !verifyWebhook(altered, header, secret, { nowSeconds: at }).ok
-        );
-      }),
-    );
-  });
-
-  it('answers any header without throwing', () => {
-    const parts = fc.constantFrom(
-      't=',
-      'v1=',
-      ',',
-      '1780000000',
-      '=',
-      'a'.repeat(64),
-      ' ',
-      'é',
-      '-',
-      '\u0000',
-    );
-    fc.assert(
-      fc.property(
-        fc.array(parts),
-        (pieces) => !verifyWebhook(body, pieces.join(''), secret, { nowSeconds: 0 }).ok,
-      ),
-    );
-  });
 });
 
 describe('signature: other people’s libraries verify it unchanged', () => {

@@ -1,0 +1,36 @@
+import { Collections } from './collections.ts';
+import { Events } from './events.ts';
+import { BalanceTransactions, Settlements } from './money.ts';
+import { type CallOptions, type Options, Transport } from './transport.ts';
+import type { Balance, Principal } from './written/schemas.ts';
+
+/**
+ * The service, for one API key. It may live as long as the process and be used by everything in it.
+ *
+ * @throws {TypeError} when the key or the address is missing.
+ */
+export class Kusanya {
+  readonly collections: Collections;
+  readonly events: Events;
+  readonly balanceTransactions: BalanceTransactions;
+  readonly settlements: Settlements;
+  readonly #transport: Transport;
+
+  constructor(key: string, options: Options) {
+    this.#transport = new Transport(key, options);
+    this.collections = new Collections(this.#transport);
+    this.events = new Events(this.#transport);
+    this.balanceTransactions = new BalanceTransactions(this.#transport);
+    this.settlements = new Settlements(this.#transport);
+  }
+
+  /** What is pending, available and reserved, in whole shillings. */
+  balance(options?: CallOptions): Promise<Balance> {
+    return this.#transport.call('getBalance', {}, options);
+  }
+
+  /** Whose key this is, and whether it is of test or of live mode. */
+  whoami(options?: CallOptions): Promise<Principal> {
+    return this.#transport.call('whoami', {}, options);
+  }
+}

@@ -1,0 +1,53 @@
+import { List } from './list.ts';
+import type { CallOptions, Transport } from './transport.ts';
+import type { Operations } from './written/routes.ts';
+import type { BalanceTransaction, Collection, Settlement } from './written/schemas.ts';
+
+export type BalanceTransactionFilters = NonNullable<Operations['listBalanceTransactions']['query']>;
+export type SettlementFilters = NonNullable<Operations['listSettlements']['query']>;
+export type SettlementCollectionFilters = NonNullable<Operations['listSettlementCollections']['query']>;
+
+/** What changed the balance. */
+export class BalanceTransactions {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(
+    filters: BalanceTransactionFilters = {},
+    options?: CallOptions,
+  ): List<BalanceTransaction, BalanceTransactionFilters> {
+    return new List((query) => this.#transport.call('listBalanceTransactions', { query }, options), filters);
+  }
+}
+
+/** The days on which money becomes available. */
+export class Settlements {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  retrieve(id: string, options?: CallOptions): Promise<Settlement> {
+    return this.#transport.call('getSettlement', { id }, options);
+  }
+
+  list(filters: SettlementFilters = {}, options?: CallOptions): List<Settlement, SettlementFilters> {
+    return new List((query) => this.#transport.call('listSettlements', { query }, options), filters);
+  }
+
+  /** What a settlement consists of. */
+  collections(
+    id: string,
+    filters: SettlementCollectionFilters = {},
+    options?: CallOptions,
+  ): List<Collection, SettlementCollectionFilters> {
+    return new List(
+      (query) => this.#transport.call('listSettlementCollections', { id, query }, options),
+      filters,
+    );
+  }
+}

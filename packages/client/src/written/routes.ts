@@ -1,0 +1,120 @@
+// Written by `npm run client` from openapi.json. Change the service, not this file.
+
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, Principal, Settlement, SettlementList, TestEvent } from './schemas.ts';
+
+/** Method and path of every operation. */
+export const routes = {
+  createCollection: 'POST /v1/collections',
+  listCollections: 'GET /v1/collections',
+  getCollection: 'GET /v1/collections/{id}',
+  whoami: 'GET /v1/whoami',
+  getBalance: 'GET /v1/balance',
+  getEvent: 'GET /v1/events/{id}',
+  listBalanceTransactions: 'GET /v1/balance_transactions',
+  listSettlements: 'GET /v1/settlements',
+  getSettlement: 'GET /v1/settlements/{id}',
+  listSettlementCollections: 'GET /v1/settlements/{id}/collections',
+  getOpenApi: 'GET /v1/openapi.json',
+} as const;
+
+/** What every operation takes and answers. */
+export interface Operations {
+  createCollection: {
+    query: undefined;
+    body: CreateCollection;
+    answer: Collection;
+  };
+  listCollections: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      status?: 'created' | 'succeeded' | 'failed' | 'expired';
+      reference?: string;
+      created_at?: {
+        /** Created at or after this time (ISO 8601). */
+        gte?: string | Date;
+        /** Created after this time (ISO 8601). */
+        gt?: string | Date;
+        /** Created at or before this time (ISO 8601). */
+        lte?: string | Date;
+        /** Created before this time (ISO 8601). */
+        lt?: string | Date;
+      };
+    };
+    body: undefined;
+    answer: CollectionList;
+  };
+  getCollection: {
+    query: undefined;
+    body: undefined;
+    answer: Collection;
+  };
+  whoami: {
+    query: undefined;
+    body: undefined;
+    answer: Principal;
+  };
+  getBalance: {
+    query: undefined;
+    body: undefined;
+    answer: Balance;
+  };
+  getEvent: {
+    query: undefined;
+    body: undefined;
+    answer: Event | TestEvent;
+  };
+  listBalanceTransactions: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      type?: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed';
+      created_at?: {
+        /** Posted at or after this time (ISO 8601). */
+        gte?: string | Date;
+        /** Posted after this time (ISO 8601). */
+        gt?: string | Date;
+        /** Posted at or before this time (ISO 8601). */
+        lte?: string | Date;
+        /** Posted before this time (ISO 8601). */
+        lt?: string | Date;
+      };
+    };
+    body: undefined;
+    answer: BalanceTransactionList;
+  };
+  listSettlements: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+    };
+    body: undefined;
+    answer: SettlementList;
+  };
+  getSettlement: {
+    query: undefined;
+    body: undefined;
+    answer: Settlement;
+  };
+  listSettlementCollections: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+    };
+    body: undefined;
+    answer: CollectionList;
+  };
+  getOpenApi: {
+    query: undefined;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+}

@@ -1,0 +1,234 @@
+// Written by `npm run client` from openapi.json. Change the service, not this file.
+
+/** Any other word: the list may grow. */
+export type Other = string & Record<never, never>;
+
+export interface Collection {
+  id: string;
+  object: 'collection';
+  /** `created` is the only status that is not final. Poll while it is `created`. */
+  status: 'created' | 'succeeded' | 'failed' | 'expired' | Other;
+  /** Requested from the customer, in whole Tanzanian shillings: 5000 is TZS 5,000. */
+  amount: number;
+  /** In whole shillings. Fixed at creation and deducted from what you receive. */
+  fee: number;
+  currency: 'TZS';
+  channel: 'MPESA_TZ';
+  /** The customer’s phone, as you sent it. */
+  phone: string;
+  /** Yours. Not unique. */
+  reference: string;
+  /** Present when you sent one. */
+  description?: string;
+  /** Yours; keys and values come back as sent, in any order. Up to 50 keys of 1 to 40 characters; values are strings of up to 500 characters, booleans, or numbers that a double carries exactly (send longer ones as strings); at most 16 KiB in all. */
+  metadata: Record<string, string | number | boolean>;
+  /** Present when `status` is `failed`. The list may grow: treat others as `provider_error`. */
+  failure_code?: 'insufficient_funds' | 'declined' | 'cancelled' | 'rejected' | 'invalid_pin' | 'payer_not_found' | 'payer_limit_reached' | 'payer_blocked' | 'payer_busy' | 'provider_unavailable' | 'provider_error' | Other;
+  /** For people. Present when `status` is `failed`. */
+  failure_message?: string;
+  mode: 'live' | 'test' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  /** ISO 8601, UTC. Present for every final status. */
+  completed_at?: string;
+  /** ISO 8601, UTC. By then the prompt on the phone has run out, however late it was sent. The final status normally follows within ten minutes, because the network is asked first. */
+  expires_at?: string;
+  /** The network’s receipt, present once known. */
+  provider_reference?: string;
+  /** Only where a payment was accepted after the collection had ended. */
+  late?: true;
+}
+
+export interface ErrorBody {
+  error: {
+    /** The family of the error. */
+    type: 'invalid_request_error' | 'authentication_error' | 'permission_error' | 'idempotency_error' | 'conflict_error' | 'rate_limit_error' | 'api_error' | Other;
+    /** What is wrong, for programs. The list may grow. */
+    code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
+    /** What is wrong and what to send instead, for people. */
+    message: string;
+    /** The field at fault, such as `metadata.order_id`. */
+    param?: string;
+    /** Quote this when you ask the operator for help. */
+    request_id: string;
+    /** Every bad field at once; only where fields were checked. */
+    errors?: ({
+      param: string;
+      code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
+      message: string;
+    })[];
+  };
+}
+
+export interface CreateCollection {
+  /** Whole Tanzanian shillings, no cents: 5000 is TZS 5,000. 100 to 5,000,000 unless agreed otherwise. */
+  amount: number;
+  /** A Tanzanian mobile number: 255XXXXXXXXX, +255XXXXXXXXX or 0XXXXXXXXX; spaces and dashes are fine. */
+  phone: string;
+  /** Yours, such as an order number: 1 to 100 printable characters. Need not be unique. */
+  reference: string;
+  /** Up to 255 characters. */
+  description?: string;
+  /** Yours; keys and values come back as sent, in any order. Up to 50 keys of 1 to 40 characters; values are strings of up to 500 characters, booleans, or numbers that a double carries exactly (send longer ones as strings); at most 16 KiB in all. */
+  metadata?: Record<string, string | number | boolean>;
+}
+
+export interface CollectionList {
+  object: 'list';
+  /** Newest first. */
+  data: Collection[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export interface Principal {
+  object: 'principal';
+  merchant_id: string;
+  /** What the key acts in; its prefix says so too. */
+  mode: 'live' | 'test' | Other;
+  /** The key itself is never shown again. */
+  key_id: string;
+}
+
+export interface Balance {
+  object: 'balance';
+  /** The balance is for the key’s mode. */
+  mode: 'live' | 'test' | Other;
+  currency: 'TZS';
+  /** In whole Tanzanian shillings. Becomes available when collections settle: T+1 by default, at 00:00 EAT. */
+  pending: number;
+  /** In whole Tanzanian shillings. */
+  available: number;
+  /** In whole Tanzanian shillings. Received, but not yet yours to use for another reason, such as a late payment on hold. */
+  reserved: number;
+}
+
+export interface Event {
+  id: string;
+  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Collection;
+  object: 'event';
+}
+
+export interface TestEvent {
+  id: string;
+  type: 'endpoint.test';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: {
+    id: string;
+    object: 'endpoint';
+    /** Says that this is a test. */
+    message: string;
+    /** How an event of this type looks. It never happened. */
+    sample: {
+      type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+      data: Collection;
+    };
+  };
+  object: 'event';
+}
+
+export interface BalanceTransaction {
+  id: string;
+  object: 'balance_transaction';
+  /** Why the balance changed. The list may grow. */
+  type: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed' | Other;
+  mode: 'live' | 'test' | Other;
+  currency: 'TZS';
+  /** What came in, or went back where negative. In whole Tanzanian shillings. */
+  gross: number;
+  /** Deducted from `gross`; for a late payment on hold, set aside until it is accepted. In whole Tanzanian shillings. */
+  fee: number;
+  /** gross − fee. All nets add up to pending + available + reserved of the balance; 0 where money only moves between these. In whole Tanzanian shillings. */
+  net: number;
+  changes: {
+    /** By how much `pending` of the balance changed. In whole Tanzanian shillings. */
+    pending: number;
+    /** By how much `available` of the balance changed. In whole Tanzanian shillings. */
+    available: number;
+    /** By how much `reserved` of the balance changed. In whole Tanzanian shillings. */
+    reserved: number;
+  };
+  /** The day, beginning at 00:00 EAT, on which the money is available. Absent for held and returned money. */
+  settlement_date?: string;
+  source: {
+    object: 'collection' | 'settlement' | Other;
+    /** Read it with GET /v1/collections/{id} or GET /v1/settlements/{id}. */
+    id: string;
+  };
+  /** The network’s receipt. */
+  provider_reference?: string;
+  /** When it was posted, in UTC. */
+  created_at: string;
+}
+
+export interface BalanceTransactionList {
+  object: 'list';
+  /** Newest first. */
+  data: BalanceTransaction[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export interface Settlement {
+  id: string;
+  object: 'settlement';
+  /** `due` until 00:00 EAT of its date, then `settled`; `held` while the operator keeps the money back. */
+  status: 'due' | 'held' | 'settled' | Other;
+  mode: 'live' | 'test' | Other;
+  currency: 'TZS';
+  /** The day in Dar es Salaam that begins with it. */
+  settlement_date: string;
+  /** 00:00 EAT of the date, in UTC. */
+  due_at: string;
+  /** Settled so far: net, now available. In whole Tanzanian shillings. */
+  amount: number;
+  /** Still to be settled on this date, net. In whole Tanzanian shillings. */
+  pending: number;
+  /** When money of this date was last settled. */
+  settled_at?: string;
+}
+
+export interface SettlementList {
+  object: 'list';
+  /** Newest first. */
+  data: Settlement[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export interface WebhookEvent {
+  id: string;
+  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Collection;
+}
+
+export interface WebhookTestEvent {
+  id: string;
+  type: 'endpoint.test';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: {
+    id: string;
+    object: 'endpoint';
+    /** Says that this is a test. */
+    message: string;
+    /** How an event of this type looks. It never happened. */
+    sample: {
+      type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+      data: Collection;
+    };
+  };
+}
+
+/** What a webhook brings. */
+export type Webhook = WebhookEvent | WebhookTestEvent;
