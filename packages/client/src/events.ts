@@ -1,8 +1,11 @@
+import { List } from './list.ts';
 import type { CallOptions, Transport } from './transport.ts';
 import type { Operations } from './written/routes.ts';
 
 /** An event as the service answers it. */
 export type AnyEvent = Operations['getEvent']['answer'];
+
+export type EventFilters = NonNullable<Operations['listEvents']['query']>;
 
 export class Events {
   readonly #transport: Transport;
@@ -14,5 +17,10 @@ export class Events {
   /** In doubt about a webhook: what was really sent. */
   retrieve(id: string, options?: CallOptions): Promise<AnyEvent> {
     return this.#transport.call('getEvent', { id }, options);
+  }
+
+  /** With `wait` (0 to 10 seconds) and nothing to give, the answer waits for an event. */
+  list(filters: EventFilters = {}, options?: CallOptions): List<AnyEvent, EventFilters> {
+    return new List((query) => this.#transport.call('listEvents', { query }, options), filters);
   }
 }

@@ -8,7 +8,7 @@ export {
   type Outcome,
   StillPending,
 } from './errors.ts';
-export type { AnyEvent, Events } from './events.ts';
+export type { AnyEvent, EventFilters, Events } from './events.ts';
 export { Kusanya } from './kusanya.ts';
 export type { List, Page } from './list.ts';
 export type {

@@ -8,13 +8,15 @@ export interface Page<Item> {
 interface Paging {
   limit?: number;
   starting_after?: string;
+  ending_before?: string;
 }
 
 /** For a walk over all pages; the service gives no more at once. */
 const walkLimit = 100;
 
 /**
- * A list: `await` gives one page, `for await` gives the items of all pages, newest first. Nothing is asked before.
+ * A list: `await` gives one page, `for await` gives the items of all pages: newest first, and with `ending_before` from
+ * there towards what is newer. Nothing is asked before.
  */
 export class List<Item extends { id: string }, Query extends Paging = Paging>
   implements PromiseLike<Page<Item>>, AsyncIterable<Item>
@@ -38,10 +40,12 @@ export class List<Item extends { id: string }, Query extends Paging = Paging>
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for (let query: Query = { limit: walkLimit, ...this.#query }; ; ) {
       const { data, has_more } = await this.#read(query);
-      yield* data;
-      const last = data.at(-1);
+      const isTowardsNewer = query.ending_before !== undefined;
+      const onward = isTowardsNewer ? data.toReversed() : data;
+      yield* onward;
+      const last = onward.at(-1);
       if (!has_more || !last) return;
-      query = { ...query, starting_after: last.id };
+      query = { ...query, [isTowardsNewer ? 'ending_before' : 'starting_after']: last.id };
     }
   }
 }

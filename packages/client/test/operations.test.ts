@@ -21,6 +21,7 @@ const methods: Record<Asked, (kusanya: Kusanya) => PromiseLike<unknown>> = {
   getCollection: ({ collections }) => collections.retrieve('id'),
   whoami: (kusanya) => kusanya.whoami(),
   getBalance: (kusanya) => kusanya.balance(),
+  listEvents: ({ events }) => events.list(),
   getEvent: ({ events }) => events.retrieve('id'),
   listBalanceTransactions: ({ balanceTransactions }) => balanceTransactions.list(),
   listSettlements: ({ settlements }) => settlements.list(),

@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, Principal, Settlement, SettlementList, TestEvent } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Settlement, SettlementList, TestEvent } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -9,6 +9,7 @@ export const routes = {
   getCollection: 'GET /v1/collections/{id}',
   whoami: 'GET /v1/whoami',
   getBalance: 'GET /v1/balance',
+  listEvents: 'GET /v1/events',
   getEvent: 'GET /v1/events/{id}',
   listBalanceTransactions: 'GET /v1/balance_transactions',
   listSettlements: 'GET /v1/settlements',
@@ -32,6 +33,10 @@ export interface Operations {
       starting_after?: string;
       status?: 'created' | 'succeeded' | 'failed' | 'expired';
       reference?: string;
+      /** In any spelling. */
+      phone?: string;
+      /** The network’s receipt, as it is told. */
+      provider_reference?: string;
       created_at?: {
         /** Created at or after this time (ISO 8601). */
         gte?: string | Date;
@@ -60,6 +65,33 @@ export interface Operations {
     query: undefined;
     body: undefined;
     answer: Balance;
+  };
+  listEvents: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | 'endpoint.test';
+      /** Of this collection. */
+      collection?: string;
+      created_at?: {
+        /** Created at or after this time (ISO 8601). */
+        gte?: string | Date;
+        /** Created after this time (ISO 8601). */
+        gt?: string | Date;
+        /** Created at or before this time (ISO 8601). */
+        lte?: string | Date;
+        /** Created before this time (ISO 8601). */
+        lt?: string | Date;
+      };
+      /** The first id that you know: what is newer, the nearest of it, and newest first like every page. `has_more` then says that there is still newer. */
+      ending_before?: string;
+      /** Where there is nothing yet, the answer waits for an event for so many seconds, and then is an empty page. */
+      wait?: number;
+    };
+    body: undefined;
+    answer: EventList;
   };
   getEvent: {
     query: undefined;

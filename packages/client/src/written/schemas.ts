@@ -133,6 +133,14 @@ export interface TestEvent {
   object: 'event';
 }
 
+export interface EventList {
+  object: 'list';
+  /** Newest first. */
+  data: (Event | TestEvent)[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
 export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
