@@ -10,12 +10,12 @@ import {
   listOf,
   mentions,
   nameOf,
+  namesIn,
   nodesOf,
   readFolder,
   root,
   type Source,
   setupActions,
-  starts,
   usedInChart,
 } from './support/sources.ts';
 
@@ -470,13 +470,15 @@ describe('the house', () => {
     const areas = [['src', 'machines', 'packages', 'tools'], ['test']];
     for (const area of areas) {
       const inside = sources.filter(({ path }) => area.includes(path.split('/')[0]!));
-      for (let before = -1; before < used.size; ) {
-        before = used.size;
-        for (const { path, text, imports } of inside.filter(({ path }) => used.has(path))) {
-          for (const { target } of imports) used.add(target);
-          for (const other of inside)
-            if (other.path !== path && starts(text, other.path)) used.add(other.path);
-        }
+      const found = inside.filter(({ path }) => used.has(path));
+      for (const { text, imports } of found) {
+        const names = new Set(namesIn(text));
+        const targets = new Set(imports.map(({ target }) => target));
+        const others = inside.filter(
+          ({ path }) => !used.has(path) && (targets.has(path) || names.has(basename(path))),
+        );
+        for (const other of others) used.add(other.path);
+        found.push(...others);
       }
     }
     none(

@@ -68,9 +68,9 @@ function importsOf(path: string, tree: ts.SourceFile): Import[] {
   });
 }
 
-/** Names a file to start it as a process of its own: `new URL('./receiver.ts', …)`. */
-export function starts(text: string, path: string): boolean {
-  return text.includes(`'${basename(path)}'`) || text.includes(`/${basename(path)}'`);
+/** The names of files that a text has in quotes, perhaps to start one as a process: `new URL('./receiver.ts', …)`. */
+export function namesIn(text: string): string[] {
+  return [...text.matchAll(/['/]([\w.-]+)'/g)].map(([, name]) => name!);
 }
 
 /** More than its declaration: the chart names it in quotes. */
