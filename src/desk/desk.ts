@@ -14,6 +14,7 @@ export {
   type Plan,
   readPage,
 } from './lists.ts';
+export { type Masking, maskingFor } from './masking.ts';
 export {
   ageFields,
   listedAnswer,
@@ -23,4 +24,3 @@ export {
   StateFilter,
   timeOrNull,
 } from './queries.ts';
-export { type Sight, sightOf } from './sight.ts';

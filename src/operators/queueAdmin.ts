@@ -1,6 +1,6 @@
 import { type Queues, queueNames } from '@kusanya/durable-actors';
 import type { Job } from 'bullmq';
-import { described, type Sight, sightOf } from '../desk/desk.ts';
+import { described, type Masking, maskingFor } from '../desk/desk.ts';
 import { forOperators, listAnswer, serviceUnavailable } from '../http/http.ts';
 import { doorbellQueue } from '../rails/rails.ts';
 import { midnightQueue } from '../settlement/settlement.ts';
@@ -30,9 +30,9 @@ export function listQueues({ queues, actors }: QueueAdminDeps) {
     ),
     handler: async ({ principal }) => {
       const names = [...queueNames(actors.definitions), doorbellQueue, midnightQueue];
-      const sight = sightOf(principal);
+      const masking = maskingFor(principal);
       if (!queues.ready) throw serviceUnavailable();
-      const rows = await Promise.all(names.map((name) => readQueue(queues, name, sight))).catch((cause) => {
+      const rows = await Promise.all(names.map((name) => readQueue(queues, name, masking))).catch((cause) => {
         throw serviceUnavailable(cause);
       });
       return { status: 200, body: listAnswer(rows, false) };
@@ -40,7 +40,7 @@ export function listQueues({ queues, actors }: QueueAdminDeps) {
   });
 }
 
-async function readQueue(queues: Queues, name: string, sight: Sight) {
+async function readQueue(queues: Queues, name: string, masking: Masking) {
   const queue = queues.queue(name);
   const [counts, next, failed] = await Promise.all([
     queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
@@ -57,7 +57,7 @@ async function readQueue(queues: Queues, name: string, sight: Sight) {
     next: next.map((job) => ({ ...presentJob(job), due_at: isoTime(job.timestamp + job.delay) })),
     failures: failed.map((job) => ({
       ...presentJob(job),
-      reason: sight.text(job.failedReason),
+      reason: masking.text(job.failedReason),
       at: isoTime(job.finishedOn ?? job.timestamp),
     })),
   };

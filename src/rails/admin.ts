@@ -1,6 +1,6 @@
 import type { Actors } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { described, found, idParam, type Sight, sightOf } from '../desk/desk.ts';
+import { described, found, idParam, type Masking, maskingFor } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
 import {
   type CallbackDoc,
@@ -61,7 +61,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
     params: idParam('col'),
     handler: async ({ params, principal }) => {
       const id = params.id;
-      const sight = sightOf(principal);
+      const masking = maskingFor(principal);
       await found(actors.read({ machine: 'collection', id }));
       const [answers, bells] = await Promise.all([
         readAnswers(db, id, evidenceMax),
@@ -70,31 +70,31 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
       const body = {
         object: 'evidence',
         collection: id,
-        answers: answers.map((each) => presentAnswer(each, sight)),
-        callbacks: bells.map((each) => presentCallback(each, sight)),
+        answers: answers.map((each) => presentAnswer(each, masking)),
+        callbacks: bells.map((each) => presentCallback(each, masking)),
       };
       return { status: 200, body };
     },
   });
 }
 
-function presentAnswer(doc: RailAnswerDoc, sight: Sight) {
+function presentAnswer(doc: RailAnswerDoc, masking: Masking) {
   return {
     operation: doc.operation,
     outcome: doc.kind,
     why: doc.why,
     code: doc.code,
     http_status: doc.httpStatus,
-    text: sight.text(doc.text),
+    text: masking.text(doc.text),
     asked_at: doc.askedAt.toISOString(),
     at: doc.at.toISOString(),
   };
 }
 
-function presentCallback({ hint, body, at, rungAt }: CallbackDoc, sight: Sight) {
+function presentCallback({ hint, body, at, rungAt }: CallbackDoc, masking: Masking) {
   return {
-    hint: Object.fromEntries(Object.entries(hint).map(([name, value]) => [name, sight.text(value)])),
-    text: sight.text(body),
+    hint: Object.fromEntries(Object.entries(hint).map(([name, value]) => [name, masking.text(value)])),
+    text: masking.text(body),
     at: at.toISOString(),
     heard_at: rungAt?.toISOString() ?? null,
   };

@@ -11,12 +11,12 @@ import {
   idParam,
   listActors,
   listedAnswer,
+  type Masking,
   ModeField,
   madeBounds,
+  maskingFor,
   memoryOf,
   pageFields,
-  type Sight,
-  sightOf,
   timeOrNull,
 } from '../desk/desk.ts';
 import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
@@ -71,7 +71,7 @@ function presentDelivery(doc: DeliveryDoc) {
   };
 }
 
-function presentAttempt(attempt: AttemptDoc, sight: Sight) {
+function presentAttempt(attempt: AttemptDoc, masking: Masking) {
   return {
     number: attempt.number,
     at: attempt.at.toISOString(),
@@ -79,7 +79,7 @@ function presentAttempt(attempt: AttemptDoc, sight: Sight) {
     ok: attempt.ok,
     status: attempt.status ?? null,
     reason: attempt.reason ?? null,
-    excerpt: sight.text(attempt.excerpt ?? null),
+    excerpt: masking.text(attempt.excerpt ?? null),
   };
 }
 
@@ -143,7 +143,7 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
     ),
     params: idParam('dlv'),
     handler: async ({ params, principal }) => {
-      const sight = sightOf(principal);
+      const masking = maskingFor(principal);
       const doc = (await found(actors.read({ machine: 'delivery', id: params.id }))) as DeliveryDoc;
       const attempts = await db
         .collection<AttemptDoc>(attemptsSpec.name)
@@ -154,9 +154,9 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
       const event = await events.find(doc.data.eventId);
       const body = {
         ...presentDelivery(doc),
-        body: sight.text(event?.body ?? null),
-        is_masked: !sight.isExact,
-        attempt_log: attempts.map((each) => presentAttempt(each, sight)),
+        body: masking.text(event?.body ?? null),
+        is_masked: masking.isOn,
+        attempt_log: attempts.map((each) => presentAttempt(each, masking)),
       };
       return { status: 200, body };
     },
