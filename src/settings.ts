@@ -297,7 +297,7 @@ export type Setting = TSchema &
   Words & { description: string; default?: string | number | boolean; format?: keyof typeof formats };
 
 /** Every setting in order, `[name, schema]`. */
-export const settingEntries = Object.entries(settings.properties) as unknown as [SettingName, Setting][];
+export const settingEntries = Object.entries<TSchema>(settings.properties) as [SettingName, Setting][];
 
 /** The whole of `.env.example`. Everything is commented out: a copy of it changes nothing. */
 export function renderEnvExample(): string {

@@ -379,6 +379,20 @@ describe('the house', () => {
     );
   });
 
+  it('makes no type of another by way of unknown', () => {
+    const faults = [...ofProduct, ...ofMachines].flatMap(({ path, tree }) =>
+      nodesOf(tree)
+        .filter((node) => {
+          if (!ts.isAsExpression(node)) return false;
+          let inner = node.expression;
+          while (ts.isParenthesizedExpression(inner)) inner = inner.expression;
+          return ts.isAsExpression(inner) && /^(unknown|any|never)$/.test(inner.type.getText(tree));
+        })
+        .map((node) => `${at(path, tree, node)}: let the type say what it is, or look (a type guard)`),
+    );
+    none(faults);
+  });
+
   it('says in one place what modes there are', () => {
     const union = /'live' \| 'test'|'test' \| 'live'/;
     const faults = ofSrc

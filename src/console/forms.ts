@@ -95,7 +95,7 @@ ${'dry_run' in schema.properties ? html`<button name="f.dry_run" value="true" cl
 }
 
 function schemaOf(operation: Operation<OperatorPrincipal>): ObjectSchema {
-  return (operation.body ?? operation.query ?? { properties: {} }) as unknown as ObjectSchema;
+  return operation.body ?? operation.query ?? { properties: {} };
 }
 
 function isNeeded({ required }: ObjectSchema, name: string): boolean {

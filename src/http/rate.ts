@@ -1,5 +1,5 @@
 import { inTime, stopwatch } from '@kusanya/durable-actors';
-import type { Redis } from 'ioredis';
+import type { Redis, Result } from 'ioredis';
 import { limits } from '../limits.ts';
 
 /**
@@ -20,13 +20,16 @@ if granted > 0 then
 end
 return { granted, full - now }`;
 
-interface TokenRedis {
-  kusanyaTakeTokens(
-    key: string,
-    intervalUs: number,
-    burst: number,
-    wanted: number,
-  ): Promise<[number, number]>;
+declare module 'ioredis' {
+  // What defineCommand() adds to a client.
+  interface RedisCommander<Context> {
+    kusanyaTakeTokens(
+      key: string,
+      intervalUs: number,
+      burst: number,
+      wanted: number,
+    ): Result<[granted: number, backlogUs: number], Context>;
+  }
 }
 
 /** 0 tokens per second switches the limit off. */
@@ -52,7 +55,7 @@ const secondUs = 1_000_000;
 
 /** Counts requests. Never throws and never waits for Redis longer than `timeoutMs`. */
 export class RateLimiter {
-  readonly #redis: TokenRedis;
+  readonly #redis: Redis;
   readonly #prefix: string;
   readonly #timeoutMs: number;
   readonly #elapsedMs: () => number;
@@ -65,7 +68,7 @@ export class RateLimiter {
   /** `redis` must fail fast: `{ commandTimeout, maxRetriesPerRequest: 1, enableOfflineQueue: false }`. */
   constructor(deps: { redis: Redis; prefix: string; timeoutMs?: number; elapsedMs?: () => number }) {
     deps.redis.defineCommand('kusanyaTakeTokens', { numberOfKeys: 1, lua: takeTokens });
-    this.#redis = deps.redis as unknown as TokenRedis;
+    this.#redis = deps.redis;
     this.#prefix = deps.prefix;
     this.#timeoutMs = deps.timeoutMs ?? limits.rateLimitRedisMs;
     this.#elapsedMs = deps.elapsedMs ?? stopwatch();

@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { TObject } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import { type Fault, faulty, resourceNotFound } from './errors.ts';
 import { textFaults } from './json.ts';
 
@@ -52,9 +52,14 @@ export function bodyCheck<Who>(
   };
 }
 
+/** What a query is after it was checked. Without a schema there is nothing in it. */
+type Read<Fields> = Fields extends TObject ? Static<Fields> : Record<string, never>;
+
 /** Reads a query string into typed values; throws every fault at once. No schema: no parameter is known. */
-export function queryReader(schema: TObject | undefined): (querystring: string) => Record<string, unknown> {
-  const validate = queries.compile(schema ?? { type: 'object', additionalProperties: false });
+export function queryReader<Fields extends TObject | undefined>(
+  schema: Fields,
+): (querystring: string) => Read<Fields> {
+  const validate = queries.compile<Read<Fields>>(schema ?? { type: 'object', additionalProperties: false });
   return (querystring) => {
     const query: Record<string, unknown> = {};
     const repeated: Fault[] = [];
@@ -68,7 +73,7 @@ export function queryReader(schema: TObject | undefined): (querystring: string) 
     }
     const faults = validate(query) ? [] : schemaFaults(validate, 'a query parameter of this path');
     if (repeated.length + faults.length > 0) throw faulty([...repeated, ...faults].slice(0, faultsMax));
-    return query;
+    return query as Read<Fields>;
   };
 }
 

@@ -40,9 +40,6 @@ const partingMs = 500;
 
 const closing = { leaving: 1001, failed: 1011, signedOut: 4401 } as const;
 
-/** What the query's schema makes of it. */
-type Query = StepFilter & { last: number };
-
 interface Viewer {
   request: IncomingMessage;
   isAlive: boolean;
@@ -57,7 +54,7 @@ export class Inspector {
     perMessageDeflate: false,
   });
   readonly #viewers = new Map<WebSocket, Viewer>();
-  readonly #readQuery: (querystring: string) => Record<string, unknown>;
+  readonly #readQuery: ReturnType<typeof filterReader>;
   readonly #pulse: NodeJS.Timeout;
   #places = 0;
   #isClosed = false;
@@ -65,20 +62,7 @@ export class Inspector {
   constructor(options: InspectorOptions) {
     this.#options = options;
     this.#source = new ActorSource(options.source);
-    this.#readQuery = queryReader(
-      Type.Object(
-        {
-          actor: Type.Optional(Type.String({ maxLength: 80, pattern: '^[0-9A-Za-z._-]+$' })),
-          machine: Type.Optional(Type.Enum(this.#source.machines)),
-          merchant: Type.Optional(Type.String({ pattern: idPattern('mer') })),
-          mode: Type.Optional(Type.Enum(['test', 'live'])),
-          last: Type.Optional(
-            Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
-    );
+    this.#readQuery = filterReader(this.#source.machines);
     this.#pulse = setInterval(() => this.#feelPulse(), options.pulseMs ?? defaultPulseMs);
   }
 
@@ -108,7 +92,7 @@ export class Inspector {
       }
       checkOrigin(request);
       const operator = await identify(request);
-      const { last, ...filter } = this.#readQuery(queryOf(request)) as unknown as Query;
+      const { last, ...filter } = this.#readQuery(queryOf(request));
       if (this.#places > (viewersMax ?? defaultViewersMax)) {
         throw new AppError('service_unavailable', {
           message: 'Too many viewers. Close one, or come back later.',
@@ -181,6 +165,22 @@ export class Inspector {
       });
     }
   }
+}
+
+/** Reads what a viewer asks to see. */
+function filterReader(machines: string[]) {
+  return queryReader(
+    Type.Object(
+      {
+        actor: Type.Optional(Type.String({ maxLength: 80, pattern: '^[0-9A-Za-z._-]+$' })),
+        machine: Type.Optional(Type.Enum(machines)),
+        merchant: Type.Optional(Type.String({ pattern: idPattern('mer') })),
+        mode: Type.Optional(Type.Enum(['test', 'live'])),
+        last: Type.Integer({ minimum: 1, maximum: limits.listMax, default: limits.listDefault }),
+      },
+      { additionalProperties: false },
+    ),
+  );
 }
 
 function pathOf({ url }: IncomingMessage): string {

@@ -229,7 +229,7 @@ export async function currentSnapshot(db: Db): Promise<Timestamp> {
 /** A read as of an earlier moment. The driver's own sessions can only read as of now, hence the raw command. */
 function readAt<T>(db: Db, command: Document, at: Timestamp): AsyncIterable<T> {
   const readConcern = { level: 'snapshot', atClusterTime: at };
-  return db.runCursorCommand({ ...command, readConcern }) as unknown as AsyncIterable<T>;
+  return db.runCursorCommand({ ...command, readConcern });
 }
 
 /** MongoDB no longer (SnapshotTooOld) or not yet (SnapshotUnavailable) can read as of that moment. */

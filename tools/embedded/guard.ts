@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { lockFile } from './lock.ts';
 
 /**
@@ -44,7 +44,7 @@ export async function startGuard(dataDir: string, graceMs = usualGraceMs): Promi
   child.on('error', () => {}); // no shell: as it was before there was a guard
   child.stdin.on('error', () => {});
   child.unref();
-  (child.stdin as unknown as Socket).unref();
+  if (child.stdin instanceof Socket) child.stdin.unref(); // a pipe is one
   return {
     pid: child.pid,
     stop: () => {

@@ -149,10 +149,7 @@ function bareOf({ machine }: MachineDefinition): AnyStateMachine {
 
 /** The first snapshot of a new actor. `initialTransition` swallows errors: an error snapshot is refused. */
 export function first(definition: MachineDefinition, input: { at: number }, seq: number): Transitioned {
-  const [snapshot, actions] = initialTransition(bareOf(definition), input) as unknown as [
-    AnyMachineSnapshot,
-    ChartAction[],
-  ];
+  const [snapshot, actions] = initialTransition(bareOf(definition), input);
   return describe(definition, undefined, [], snapshot, actions, input.at, seq);
 }
 
@@ -171,7 +168,7 @@ export function next(
   }
   let result: [AnyMachineSnapshot, ChartAction[]];
   try {
-    result = transition(bareOf(definition), before, event) as unknown as [AnyMachineSnapshot, ChartAction[]];
+    result = transition(bareOf(definition), before, event);
   } catch (error) {
     throw new Poison(`the chart of ${doc._id} threw on ${event.type}: ${(error as Error).message}`);
   }
