@@ -4,7 +4,7 @@ import { assign, setup } from 'xstate';
  * A delivery: one event on its way to one endpoint (CONTRACT 13).
  *
  * Seven attempts on a published schedule, each counted from the end of the failed one. A disabled endpoint
- * holds its deliveries, none is dropped. Attempts outside the schedule (an operator's resend, a probe of a
+ * holds its deliveries, none is dropped. Attempts outside the schedule (a resend, by an operator or the merchant, or a probe of a
  * disabled endpoint) try once and go back to where they came from, and the schedule goes on as if they had not
  * been. An attempt that was withheld was never made and takes no number.
  */
@@ -58,7 +58,8 @@ export type DeliveryEvent =
   | { type: 'delivery.released'; at: number }
   | { type: 'delivery.probed'; at: number }
   | { type: 'delivery.recovered'; at: number }
-  | { type: 'operator.resent'; at: number; reason: string };
+  | { type: 'operator.resent'; at: number; reason: string }
+  | { type: 'merchant.resent'; at: number };
 
 export const deliveryWrites = ['recordAttempt'] as const;
 export const deliveryCalls = ['postWebhook', 'tellEndpoint'] as const;
@@ -131,7 +132,7 @@ export const deliveryMachine = setup({
   },
 }).createMachine({
   id: 'delivery',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
@@ -230,7 +231,10 @@ export const deliveryMachine = setup({
     waiting: {
       id: 'waiting',
       after: { retryDelay: '#pending.scheduled' },
-      on: { 'operator.resent': { target: '#pending.extra', actions: 'rememberWaiting' } },
+      on: {
+        'operator.resent': { target: '#pending.extra', actions: 'rememberWaiting' },
+        'merchant.resent': { target: '#pending.extra', actions: 'rememberWaiting' },
+      },
     },
     held: {
       id: 'held',
@@ -243,13 +247,17 @@ export const deliveryMachine = setup({
     },
     delivered: {
       id: 'delivered',
-      on: { 'operator.resent': { target: '#pending.extra', actions: 'rememberDelivered' } },
+      on: {
+        'operator.resent': { target: '#pending.extra', actions: 'rememberDelivered' },
+        'merchant.resent': { target: '#pending.extra', actions: 'rememberDelivered' },
+      },
     },
     failed: {
       id: 'failed',
       on: {
         'delivery.recovered': { target: '#pending.scheduled', actions: 'freshSchedule' },
         'operator.resent': { target: '#pending.extra', actions: 'rememberFailed' },
+        'merchant.resent': { target: '#pending.extra', actions: 'rememberFailed' },
         'delivery.probed': { target: '#pending.extra', actions: 'rememberFailed' },
       },
     },

@@ -27,6 +27,7 @@ import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as endpoints from './webhooks/admin.ts';
 import * as deliveries from './webhooks/deliveryAdmin.ts';
+import * as webhooks from './webhooks/routes.ts';
 import type { Wired } from './wiring.ts';
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
@@ -37,6 +38,8 @@ export function merchantRoutes({
   readEvent,
   readEvents,
   tails,
+  resendEvent,
+  rateLimiter,
   money,
 }: MerchantDeps): Route[] {
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
@@ -55,6 +58,7 @@ export function merchantRoutes({
     route('GET', '/v1/balance', 'merchant', balances.showBalance(readBalance)),
     route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, payments.CollectionObject)),
     route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, payments.CollectionObject)),
+    route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend({ resendEvent, rateLimiter })),
     // Additions to the interface.
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
@@ -155,7 +159,7 @@ export type OperatorDeps = Wired & MetricsDeps;
 export type OperatorRoute = ReturnType<typeof operatorRoutes>[number];
 
 /** What the merchants' routes need. */
-export interface MerchantDeps {
+export interface MerchantDeps extends webhooks.ResendDeps {
   config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl'> & Partial<Pick<Config, 'mpesa'>>;
   collections: payments.CollectionsApi;
   readBalance: balances.ReadBalance;

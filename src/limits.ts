@@ -49,6 +49,8 @@ export const limits = {
   webhookHeldForMs: 30 * dayMs,
   webhookAnswerExcerptBytes: 2 * 1024,
   webhookEndpointsMax: 16,
+  /** Of a merchant in a mode. */
+  resendsPerMinute: 30,
   signatureToleranceSeconds: 300,
   secretOverlapMs: dayMs,
 

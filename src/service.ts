@@ -24,6 +24,7 @@ import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.
 import { readNeeds } from './operators/operators.ts';
 import { collectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
+import { resendEvent } from './webhooks/webhooks.ts';
 import { type Wired, wire } from './wiring.ts';
 
 /** A running service: what it listens on and how it stops. */
@@ -247,6 +248,7 @@ async function startListeners(
       readEvent: (who, id) => events.show(who, id),
       readEvents: (who, query) => events.list(who, query),
       tails: wired.tails,
+      resendEvent: (asked, record) => resendEvent(wired, asked, record),
       callbacks: wired.callbacks,
       money: {
         entries: (filter, page) => entriesOf(db, filter, page),

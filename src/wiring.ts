@@ -71,6 +71,7 @@ import {
 } from './webhooks/effects.ts';
 import {
   deliveriesSpec,
+  deliveryMigrations,
   endpointStatus,
   endpointsSpec,
   replaysSpec,
@@ -272,7 +273,7 @@ function definitionsOf(needs: {
       machine: deliveryMachine,
       writes: deliveryWriteEffects(),
       calls: deliveryCallEffects(needs.webhook),
-      migrations: {},
+      migrations: deliveryMigrations,
     },
     {
       name: 'endpoint',

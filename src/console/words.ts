@@ -229,6 +229,7 @@ const eventNames: Readonly<Record<string, string>> = {
   'operator.retried': 'operator: tries the return again',
   'operator.confirmedReturn': 'operator: the money went back',
   'operator.resent': 'operator: sent again',
+  'merchant.resent': 'the merchant: sent again',
   'operator.enabled': 'operator: enabled',
   'operator.disabled': 'operator: disabled',
   'operator.updated': 'operator: changed',

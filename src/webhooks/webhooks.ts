@@ -10,8 +10,10 @@ import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
 export * from './documents.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
+export { deliveryMigrations } from './migrations.ts';
 export { WebhookPoster } from './post.ts';
 export { replayPageDelayMs } from './replay.ts';
+export { type Resend, type Resent, resendEvent } from './resend.ts';
 export { Slots } from './slots.ts';
 
 /** Telling merchants: endpoints, and the deliveries of events to them (CONTRACT 13). */

@@ -67,6 +67,7 @@ describe(`bodies of any kind (FUZZ_SEED=${seed})`, () => {
       return found.length > 0 && found;
     }))!;
     await whole.call('POST', '/admin/settlements/run', { body: { reason: 'a test' } });
+    const { json: events } = await payee.get('/v1/events');
     const [settlement] = await lists('/admin/settlements');
     const plan = await whole.call('POST', '/admin/fee-plans', {
       body: { name: 'plan', bps: 100, fixed: 0, reason: 'a test' },
@@ -75,6 +76,7 @@ describe(`bodies of any kind (FUZZ_SEED=${seed})`, () => {
     await whole.stop();
     ids = {
       merchants: [payee.id],
+      events: events.data.map(({ id }: { id: string }) => id),
       keys: [spare.id],
       endpoints: [endpoint.id],
       deliveries: [delivery!.id],

@@ -3,6 +3,7 @@ import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actor
 import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
+import { deliveryMigrations } from '../../src/webhooks/webhooks.ts';
 import { Chart, type World } from '../support/charts.ts';
 import { models } from '../support/every-chart.ts';
 
@@ -23,6 +24,7 @@ describe('stored documents of older versions', () => {
   const migrationsOf: Record<string, Record<number, Migration>> = {
     collection: collectionMigrations,
     breaker: breakerMigrations,
+    delivery: deliveryMigrations,
   };
   for (const { name, machine } of models) {
     const migrations = migrationsOf[name] ?? {};

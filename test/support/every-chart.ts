@@ -192,6 +192,7 @@ const deliveryModel: Model = {
       say({ type: 'delivery.probed' }),
       say({ type: 'delivery.recovered' }),
       say({ type: 'operator.resent', reason: 'because' }),
+      say({ type: 'merchant.resent' }),
     ];
   },
   abstract: ({ state, context, timers }) => {

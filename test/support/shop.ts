@@ -116,6 +116,8 @@ function routesOf(collections: CollectionsApi): Route[] {
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }),
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),
+    resendEvent: async () => undefined,
+    rateLimiter: { take: async () => undefined },
     tails: { open: () => ({ rung: async () => false, end: () => {} }) },
     money: {
       entries: async () => ({ entries: [], hasMore: false }),

@@ -18,12 +18,15 @@ const routes = merchantRoutes({
   readBalance: unused,
   readEvent: unused,
   readEvents: unused,
+  resendEvent: unused,
+  rateLimiter: { take: unused },
   tails: { open: unused as never },
   money: nothing as unknown as MerchantDeps['money'],
 });
 const document = describeRoutes(routes);
 const additions = [
   'get /v1/events',
+  'post /v1/events/{id}/resend',
   'get /v1/balance_transactions',
   'get /v1/settlements',
   'get /v1/settlements/{id}',

@@ -23,6 +23,7 @@ const methods: Record<Asked, (kusanya: Kusanya) => PromiseLike<unknown>> = {
   getBalance: (kusanya) => kusanya.balance(),
   listEvents: ({ events }) => events.list(),
   getEvent: ({ events }) => events.retrieve('id'),
+  resendEvent: ({ events }) => events.resend('id', {}, key),
   listBalanceTransactions: ({ balanceTransactions }) => balanceTransactions.list(),
   listSettlements: ({ settlements }) => settlements.list(),
   getSettlement: ({ settlements }) => settlements.retrieve('id'),

@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Settlement, SettlementList, TestEvent } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Resend, ResendEvent, Settlement, SettlementList, TestEvent } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -11,6 +11,7 @@ export const routes = {
   getBalance: 'GET /v1/balance',
   listEvents: 'GET /v1/events',
   getEvent: 'GET /v1/events/{id}',
+  resendEvent: 'POST /v1/events/{id}/resend',
   listBalanceTransactions: 'GET /v1/balance_transactions',
   listSettlements: 'GET /v1/settlements',
   getSettlement: 'GET /v1/settlements/{id}',
@@ -97,6 +98,11 @@ export interface Operations {
     query: undefined;
     body: undefined;
     answer: Event | TestEvent;
+  };
+  resendEvent: {
+    query: undefined;
+    body: ResendEvent;
+    answer: Resend;
   };
   listBalanceTransactions: {
     query: {

@@ -141,6 +141,22 @@ export interface EventList {
   has_more: boolean;
 }
 
+export interface Resend {
+  object: 'resend';
+  event: string;
+  /** One for each endpoint. One that is under way, or held for a disabled endpoint, just goes on. */
+  deliveries: {
+    id: string;
+    object: 'delivery';
+    endpoint: string;
+  }[];
+}
+
+export interface ResendEvent {
+  /** One endpoint; all when absent. */
+  endpoint?: string;
+}
+
 export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
