@@ -57,8 +57,8 @@ export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: T
       description:
         'An addition to the interface. Newest first, of the key’s mode. To follow what happens, send `ending_before` ' +
         'with the newest `id` you know and `wait=10`, again and again. An event can become visible some seconds after ' +
-        'one with a higher `id`: look once more at the last 120 seconds (`created_at[gte]`) after each answer, and ' +
-        'ignore each `id` that you know.',
+        'one with a higher `id`: after each answer look once more at the 120 seconds before the event that you asked ' +
+        'with (`created_at[gte]`), and ignore each `id` that you know.',
       tag: 'Events',
       answers: {
         200: {

@@ -1,4 +1,5 @@
 import { List } from './list.ts';
+import { type TailOptions, tail } from './tail.ts';
 import type { CallOptions, CreateOptions, Transport } from './transport.ts';
 import type { Operations } from './written/routes.ts';
 
@@ -29,5 +30,16 @@ export class Events {
   /** With `wait` (0 to 10 seconds) and nothing to give, the answer waits for an event. */
   list(filters: EventFilters = {}, options?: CallOptions): List<AnyEvent, EventFilters> {
     return new List((query) => this.#transport.call('listEvents', { query }, options), filters);
+  }
+
+  /**
+   * Events as they happen, without an endpoint: for programs behind a firewall, and laptops. Goes on for ever, over
+   * broken lines; begins when it is iterated. After a restart give the last id as `after`: nothing is lost then, and
+   * what happened in the two minutes before it can come again.
+   *
+   * @throws {KusanyaError} for a refusal, such as a revoked key.
+   */
+  tail(options: TailOptions = {}): AsyncGenerator<AnyEvent, void, undefined> {
+    return tail(this, this.#transport.waitSeconds, options);
   }
 }

@@ -18,6 +18,7 @@ export type {
   SettlementFilters,
   Settlements,
 } from './money.ts';
+export type { TailOptions } from './tail.ts';
 export type { CallOptions, CreateOptions, Options } from './transport.ts';
 export * as webhooks from './webhooks.ts';
 export type * from './written/schemas.ts';

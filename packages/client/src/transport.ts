@@ -77,6 +77,11 @@ export class Transport {
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
   }
 
+  /** How long an answer may be waited for on purpose: well within the time of one attempt, and 10 at most (CONTRACT 12.7). */
+  get waitSeconds(): number {
+    return Math.max(0, Math.min(10, Math.floor(this.#timeoutMs / 1_000) - 5));
+  }
+
   /**
    * Carries out an operation.
    *

@@ -76,6 +76,10 @@ describe('the samples of the client’s README', function () {
     expect(second).to.match(/^phone .*255712345678/);
   });
 
+  it('follow events', async () => {
+    expect(await printed(await program('Without an endpoint'))).to.equal('collection.succeeded');
+  });
+
   it('receive webhooks', async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/hooks`;
