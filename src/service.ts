@@ -150,7 +150,7 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
 }
 
 async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
-  const { runtime, queues, clock, log, config, db, settlements, doorbell, webhookNeeds } = wired;
+  const { runtime, queues, clock, log, config, db, settlements, bells, webhookNeeds } = wired;
   const { auditWatch, callbacks } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
@@ -173,13 +173,13 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
     { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
   ];
   runtime.startWorkers();
-  doorbell.start();
+  bells.start();
   tendRail(wired, stops);
   await settlements.start(queues);
   const sweeper = runtime.startSweep(config.sweepIntervalMs, chores);
   stops.push(async () => {
     await runtime.stop(10 * limits.secondMs);
-    await doorbell.flush();
+    await bells.flush();
   });
   return sweeper;
 }

@@ -42,12 +42,12 @@ import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import { Operators } from './operators/operators.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
+  Bells,
   Breakers,
   breakerMigrations,
   breakersSpec,
   Callbacks,
   checkApart,
-  Doorbell,
   GuardedRail,
   MpesaRail,
   type MpesaWatch,
@@ -108,7 +108,7 @@ export interface Wired {
   lanes: Runtime['lanes'];
   /** Tells whoever watches of every committed step. */
   feed: StepFeed;
-  doorbell: Doorbell;
+  bells: Bells;
   callbacks: Callbacks;
   /** Makes the breakers of the live rail; to be done before anything is served. */
   prepareRails(): Promise<void>;
@@ -155,7 +155,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const poster = posterOf(config, clock);
 
   // The engine needs the effects and some effects need the engine, which they reach when they run.
-  const late = {} as { actors: Actors; doorbell: Doorbell; settlements: Settlements };
+  const late = {} as { actors: Actors; bells: Bells; settlements: Settlements };
   const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);
   const slots = new Slots(clock);
@@ -190,10 +190,10 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const tails = new Tails({ events, redis: queues.redis, prefix: config.redisPrefix, log });
   const settlements = new Settlements({ db, actors, clock, log });
-  const doorbell = new Doorbell({ actors, queues, clock, log });
-  Object.assign(late, { actors, doorbell, settlements });
+  const bells = new Bells({ actors, queues, clock, log });
+  Object.assign(late, { actors, bells, settlements });
   const secret = config.mpesa?.callbackSecret;
-  const callbacks = new Callbacks({ db, actors, doorbell, rails, clock, log, secret, heard: watch.heard });
+  const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, secret, heard: watch.heard });
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
   const feePlan = (planId?: string) => feePlans.current(planId);
@@ -202,7 +202,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
 
   return {
     ...{ db, clock, log, config, queues, rails, runtime, committer },
-    ...{ actors, handover, lanes, doorbell, lease, merchants },
+    ...{ actors, handover, lanes, bells, lease, merchants },
     ...{ collections, events, tails, webhooks, poster, webhookNeeds, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseStripe: stripe.lease,
@@ -226,12 +226,12 @@ type RailNeeds = Omit<WiringOptions, 'queues' | 'patientDb'> & { lease: Lease; w
 /** The rail of each mode; the live one behind its breakers, where one is configured. */
 function railsOf(
   { db, clock, log, config, lease, watch }: RailNeeds,
-  late: { actors: Actors; doorbell: Doorbell },
+  late: { actors: Actors; bells: Bells },
 ): { rails: Rails; prepareRails(): Promise<void>; closeRails(): void } {
   const test = new TestRail({
     clock,
     simulator: config.simulator,
-    ring: (...bell) => late.doorbell.ringLater(...bell),
+    ring: (...bell) => late.bells.ringLater(...bell),
   });
   if (!config.mpesa) {
     const rails = { test, live: undefined };

@@ -145,7 +145,7 @@ async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
     answers,
     'The network’s answers are kept in live mode; the test rail is in this process.',
   );
-  const rung = table<Evidence['callbacks'][number]>(
+  const calledBack = table<Evidence['callbacks'][number]>(
     [
       { head: 'At', cell: ({ at }) => moment(at) },
       { head: 'Heard', cell: ({ heard_at }) => moment(heard_at) },
@@ -154,7 +154,7 @@ async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
     callbacks,
     'Nobody called back. A callback decides nothing anyway: it makes us ask.',
   );
-  return html`<h3>Answers</h3>${said}<h3>Callbacks</h3>${rung}`;
+  return html`<h3>Answers</h3>${said}<h3>Callbacks</h3>${calledBack}`;
 }
 
 async function collectionDeliveries(visit: Visit, { id }: Actor): Promise<Html> {

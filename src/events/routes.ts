@@ -90,7 +90,7 @@ export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: T
 
 type Looked = Awaited<ReturnType<ReadEvents>>;
 
-/** Looks, and where there is nothing looks again at the first bell. One that came too late for its cursor ends it too. */
+/** Looks, and where there is nothing looks again at the first news. News that came too late for its cursor ends it too. */
 async function waitFor(
   tails: Pick<Tails, 'open'>,
   wanted: Parameters<Tails['open']>[0],
@@ -102,7 +102,7 @@ async function waitFor(
   try {
     onGone(() => tail.end());
     const page = await look();
-    if (page.data.length > 0 || !(await tail.rung(waitMs))) return page;
+    if (page.data.length > 0 || !(await tail.hasNews(waitMs))) return page;
     return await look();
   } finally {
     tail.end();

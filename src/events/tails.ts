@@ -7,8 +7,8 @@ import type { Mode } from '../mode.ts';
 import type { EventDoc, Events } from './events.ts';
 
 /**
- * Requests that wait for an event. A commit rings a bell for its events, in its own process directly and in the others
- * through Redis, once for each batch; who is woken reads MongoDB. Nothing is read for those who wait, and a bell that is
+ * Requests that wait for an event. A commit tells the news of its events, in its own process directly and in the others
+ * through Redis, once for each batch; who is woken reads MongoDB. Nothing is read for those who wait, and news that is
  * lost is made good by the next request.
  */
 interface TailsOptions {
@@ -21,21 +21,21 @@ interface TailsOptions {
 }
 
 /** What is told of an event. */
-type Bell = Pick<EventDoc, 'merchantId' | 'mode' | 'type' | 'collectionId'>;
+type News = Pick<EventDoc, 'merchantId' | 'mode' | 'type' | 'collectionId'>;
 
 /** Who waits, and for what; every field that is there narrows. */
 export interface Wanted {
   merchantId: string;
   mode: Mode;
   keyId: string;
-  type?: Bell['type'] | undefined;
+  type?: News['type'] | undefined;
   collectionId?: string | undefined;
 }
 
-/** One that waits. Bells count from when it was opened, so that nothing falls between a look and the waiting. */
+/** One that waits. News counts from when it was opened, so that nothing falls between a look and the waiting. */
 export interface Tail {
-  /** Resolves with true at the first bell; with false after so long, and when nobody waits for the answer any more. */
-  rung(withinMs: number): Promise<boolean>;
+  /** Resolves with true at the first news; with false after so long, and when nobody waits for the answer any more. */
+  hasNews(withinMs: number): Promise<boolean>;
   /** Waits no longer. */
   end(): void;
 }
@@ -48,7 +48,7 @@ const underWayMax = 100;
 
 interface Waiting {
   wanted: Wanted;
-  settle(isRung: boolean): void;
+  settle(isTold: boolean): void;
 }
 
 export class Tails {
@@ -65,11 +65,11 @@ export class Tails {
     this.#options = options;
     this.#channel = `${options.prefix}:events`;
     options.events.onCommitted((committed) => {
-      const bells = committed.map(({ merchantId, mode, type, collectionId }) => ({
+      const news = committed.map(({ merchantId, mode, type, collectionId }) => ({
         ...{ merchantId, mode, type, collectionId },
       }));
-      this.#ring(bells);
-      this.#publish(bells);
+      this.#tell(news);
+      this.#publish(news);
     });
   }
 
@@ -77,8 +77,8 @@ export class Tails {
   start(): void {
     const { redis, log } = this.#options;
     this.#ear = earOf(redis, log, (_channel, text) => {
-      const { from, bells } = JSON.parse(text) as { from: string; bells: Bell[] };
-      if (from !== this.#id) this.#ring(bells);
+      const { from, news } = JSON.parse(text) as { from: string; news: News[] };
+      if (from !== this.#id) this.#tell(news);
     });
     this.#ear
       .subscribe(this.#channel)
@@ -91,7 +91,7 @@ export class Tails {
     const ofKey = this.#ofKeys.get(keyId) ?? 0;
     if (ofKey >= limits.eventTailsPerKeyMax) throw new TooManyTails();
     this.#ofKeys.set(keyId, ofKey + 1);
-    let settle: (isRung: boolean) => void = () => {};
+    let settle: (isTold: boolean) => void = () => {};
     const outcome = new Promise<boolean>((resolve) => {
       settle = resolve;
     });
@@ -102,7 +102,7 @@ export class Tails {
     let timer: NodeJS.Timeout | undefined;
     let isOpen = true;
     return {
-      rung: (withinMs) => {
+      hasNews: (withinMs) => {
         timer ??= setTimeout(() => settle(false), withinMs);
         return outcome;
       },
@@ -134,33 +134,33 @@ export class Tails {
     else this.#ofKeys.delete(keyId);
   }
 
-  #ring(bells: readonly Bell[]): void {
+  #tell(news: readonly News[]): void {
     if (this.#waiting.size === 0) return;
-    for (const bell of bells)
-      for (const { wanted, settle } of this.#waiting.get(ownerOf(bell)) ?? [])
-        if (isWanted(wanted, bell)) settle(true);
+    for (const one of news)
+      for (const { wanted, settle } of this.#waiting.get(ownerOf(one)) ?? [])
+        if (isWanted(wanted, one)) settle(true);
   }
 
-  #publish(bells: readonly Bell[]): void {
+  #publish(news: readonly News[]): void {
     const { redis, log } = this.#options;
     if (redis.status !== 'ready' || this.#underWay >= underWayMax) return;
     this.#underWay += 1;
     redis
-      .publish(this.#channel, JSON.stringify({ from: this.#id, bells }))
-      .catch((error) => log.debug({ error: String(error) }, 'a bell for events is lost'))
+      .publish(this.#channel, JSON.stringify({ from: this.#id, news }))
+      .catch((error) => log.debug({ error: String(error) }, 'news of events is lost'))
       .finally(() => {
         this.#underWay -= 1;
       });
   }
 }
 
-function ownerOf({ merchantId, mode }: Pick<Bell, 'merchantId' | 'mode'>): string {
+function ownerOf({ merchantId, mode }: Pick<News, 'merchantId' | 'mode'>): string {
   return `${merchantId}.${mode}`;
 }
 
-function isWanted({ type, collectionId }: Wanted, bell: Bell): boolean {
+function isWanted({ type, collectionId }: Wanted, one: News): boolean {
   return (
-    (type === undefined || type === bell.type) &&
-    (collectionId === undefined || collectionId === bell.collectionId)
+    (type === undefined || type === one.type) &&
+    (collectionId === undefined || collectionId === one.collectionId)
   );
 }

@@ -10,7 +10,7 @@ import { aboutOf, isWanted, noticeOf, type StepFilter, type StepNotice } from '.
  * of other processes through Redis, and only while there are some: a process that watches says so every two
  * seconds, and nothing is published about steps that nobody asked for.
  *
- * Redis is a doorbell here too. Without it the steps of other processes are missed; whoever must miss none looks
+ * Redis only wakes here too. Without it the steps of other processes are missed; whoever must miss none looks
  * for gaps in `seq` and asks MongoDB.
  */
 interface FeedOptions {

@@ -2,7 +2,7 @@ import { type Queues, queueNames } from '@kusanya/durable-actors';
 import type { Job } from 'bullmq';
 import { described, type Masking, maskingFor } from '../desk/desk.ts';
 import { forOperators, listAnswer, serviceUnavailable } from '../http/http.ts';
-import { doorbellQueue } from '../rails/rails.ts';
+import { bellQueue } from '../rails/rails.ts';
 import { midnightQueue } from '../settlement/settlement.ts';
 import { isoTime } from '../time.ts';
 
@@ -29,7 +29,7 @@ export function listQueues({ queues, actors }: QueueAdminDeps) {
       ['service_unavailable'],
     ),
     handler: async ({ principal }) => {
-      const names = [...queueNames(actors.definitions), doorbellQueue, midnightQueue];
+      const names = [...queueNames(actors.definitions), bellQueue, midnightQueue];
       const masking = maskingFor(principal);
       if (!queues.ready) throw serviceUnavailable();
       const rows = await Promise.all(names.map((name) => readQueue(queues, name, masking))).catch((cause) => {

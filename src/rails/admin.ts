@@ -63,7 +63,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
       const id = params.id;
       const masking = maskingFor(principal);
       await found(actors.read({ machine: 'collection', id }));
-      const [answers, bells] = await Promise.all([
+      const [answers, calledBack] = await Promise.all([
         readAnswers(db, id, evidenceMax),
         callbacks.of(id, evidenceMax),
       ]);
@@ -71,7 +71,7 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
         object: 'evidence',
         collection: id,
         answers: answers.map((each) => presentAnswer(each, masking)),
-        callbacks: bells.map((each) => presentCallback(each, masking)),
+        callbacks: calledBack.map((each) => presentCallback(each, masking)),
       };
       return { status: 200, body };
     },

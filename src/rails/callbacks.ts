@@ -3,11 +3,11 @@ import { type Actors, type Clock, type CollectionSpec, type Doc, eachOf } from '
 import type { Db } from 'mongodb';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
-import type { Doorbell } from './doorbell.ts';
+import type { Bells } from './bells.ts';
 import type { CallbackParse, CallbackReply, Rails } from './port.ts';
 
 /**
- * Callbacks of live rails (CONTRACT 19.4). A callback is a doorbell: it is stored, answered in the rail's format,
+ * Callbacks of live rails (CONTRACT 19.4). A callback only rings: it is stored, answered in the rail's format,
  * and then the rail is asked. Nothing in it decides anything, because nobody signs it.
  */
 export const callbacksSpec: CollectionSpec = {
@@ -43,7 +43,7 @@ type Notice = Extract<CallbackParse, { kind: 'notice' }>;
 interface CallbacksOptions {
   db: Db;
   actors: Actors;
-  doorbell: Doorbell;
+  bells: Bells;
   rails: Rails;
   clock: Clock;
   log: Log;
@@ -119,9 +119,9 @@ export class Callbacks {
   }
 
   async #ring(collectionId: string, dedupeKey: string): Promise<void> {
-    const { doorbell, clock, log } = this.#options;
+    const { bells, clock, log } = this.#options;
     try {
-      await doorbell.ring(collectionId, `callback.${dedupeKey}`);
+      await bells.ring(collectionId, `callback.${dedupeKey}`);
       await this.#stored.updateOne({ _id: dedupeKey }, { $set: { rungAt: new Date(clock.now()) } });
     } catch (error) {
       log.debug({ collectionId, error: String(error) }, 'callback not heard; it is rung again');

@@ -130,7 +130,7 @@ export interface CallbackReply {
 }
 
 /**
- * What a callback says: whose it is, and evidence. Never a verdict: nobody signs callbacks, so they are doorbells
+ * What a callback says: whose it is, and evidence. Never a verdict: nobody signs callbacks, so they only ring
  * and the rail is asked. `rejected`: nothing in it names a payment.
  */
 export type CallbackParse =

@@ -1,3 +1,4 @@
+export { Bells, bellQueue } from './bells.ts';
 export {
   type BreakerDoc,
   Breakers,
@@ -9,7 +10,6 @@ export {
 } from './breakers.ts';
 export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes, lastCallbackAt } from './callbacks.ts';
 export { type Channel, channels } from './channels.ts';
-export { Doorbell, doorbellQueue } from './doorbell.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';
 export { breakerMigrations } from './migrations.ts';

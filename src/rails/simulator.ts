@@ -38,9 +38,9 @@ export interface Scenario {
   outcome: Outcome;
   /** The push itself is refused at once with this code. */
   refusedAtOnce?: FailureCode;
-  /** When the network rings our doorbell, in milliseconds after the push. */
-  bellsMs: number[];
-  /** Which of those bells are somebody else's, and what they claim. */
+  /** When the network calls back, in milliseconds after the push. */
+  callbacksMs: number[];
+  /** Which of those callbacks are somebody else's, and what they claim. */
   forged?: Readonly<Record<number, string>>;
   push?: PushLine;
   /** Every other query fails. */
@@ -107,33 +107,33 @@ export function testScenario(msisdn: string, reference: string, times: Simulator
   const { promptLifeMs, speed } = times;
   const afterMs = answerMs(reference, times);
   const refusal = refusals[msisdn];
-  if (refusal) return { outcome: { kind: 'refused', code: refusal, afterMs }, bellsMs: [afterMs] };
+  if (refusal) return { outcome: { kind: 'refused', code: refusal, afterMs }, callbacksMs: [afterMs] };
   const paid: Outcome = { kind: 'paid', afterMs };
   switch (msisdn) {
     case '255700000004':
       return {
         outcome: { kind: 'refused', code: 'rejected', afterMs: 0 },
         refusedAtOnce: 'rejected',
-        bellsMs: [],
+        callbacksMs: [],
       };
     case '255700000005':
-      return { outcome: { kind: 'ignored' }, bellsMs: [promptLifeMs] };
+      return { outcome: { kind: 'ignored' }, callbacksMs: [promptLifeMs] };
     case '255700000020':
-      return { outcome: paid, bellsMs: [] };
+      return { outcome: paid, callbacksMs: [] };
     case '255700000021':
-      return { outcome: { kind: 'silent' }, bellsMs: [] };
+      return { outcome: { kind: 'silent' }, callbacksMs: [] };
     case '255700000022':
       return {
         outcome: { kind: 'ignored', thenPaidAfterMs: promptLifeMs + 30_000 / speed },
-        bellsMs: [promptLifeMs],
+        callbacksMs: [promptLifeMs],
       };
     case '255700000023':
-      return { outcome: paid, bellsMs: [afterMs, afterMs + 1, afterMs + 50 / speed] };
+      return { outcome: paid, callbacksMs: [afterMs, afterMs + 1, afterMs + 50 / speed] };
     case '255700000024':
-      // The first bell is forged: somebody claims a failure while the customer still types.
-      return { outcome: paid, bellsMs: [afterMs / 2, afterMs] };
+      // The first callback is forged: somebody claims a failure while the customer still types.
+      return { outcome: paid, callbacksMs: [afterMs / 2, afterMs] };
     default:
-      return { outcome: paid, bellsMs: [afterMs] };
+      return { outcome: paid, callbacksMs: [afterMs] };
   }
 }
 
@@ -150,11 +150,11 @@ export interface NetworkStory {
 const paid = (afterMs: number, more: object = {}): Outcome => ({ kind: 'paid', afterMs, ...more });
 const refused = (code: FailureCode) => (afterMs: number) => ({
   outcome: { kind: 'refused', code, afterMs } as const,
-  bellsMs: [afterMs],
+  callbacksMs: [afterMs],
 });
 const atOnce = (code: FailureCode) => () => ({
   outcome: { kind: 'refused', code, afterMs: 0 } as const,
-  bellsMs: [0],
+  callbacksMs: [0],
 });
 /** The sync answer is a time-out, so that only a query tells. */
 const timedOut = (afterMs: number): PushLine => ({ does: 'answers', code: 'INS-9', afterMs });
@@ -164,7 +164,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
   '255740000001': {
     what: 'pays',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms] }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [ms] }),
   },
   '255740000002': {
     what: 'INS-2006',
@@ -184,21 +184,21 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'expired',
     scenario: (_, { promptLifeMs }) => ({
       outcome: { kind: 'absent' },
-      bellsMs: [],
+      callbacksMs: [],
       push: timedOut(promptLifeMs),
     }),
   },
   '255740000008': {
     what: 'the money moves, then the connection is reset',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'resets', afterMs: ms } }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [], push: { does: 'resets', afterMs: ms } }),
   },
   '255740000009': {
     what: '502 with HTML and no debit; never found',
     ends: 'expired',
     scenario: () => ({
       outcome: { kind: 'absent' },
-      bellsMs: [],
+      callbacksMs: [],
       push: { does: 'fails', httpStatus: 502, afterMs: 0 },
     }),
   },
@@ -207,7 +207,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms) => ({
       outcome: paid(ms),
-      bellsMs: [],
+      callbacksMs: [],
       push: { does: 'answers', code: 'INS-1', afterMs: ms },
     }),
   },
@@ -216,7 +216,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms, { speed }) => ({
       outcome: paid(ms, { indexedAfterMs: 240_000 / speed }),
-      bellsMs: [],
+      callbacksMs: [],
       push: timedOut(ms),
     }),
   },
@@ -225,7 +225,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'late',
     scenario: (_, { promptLifeMs, speed }) => ({
       outcome: { kind: 'ignored', thenPaidAfterMs: promptLifeMs + 120_000 / speed },
-      bellsMs: [],
+      callbacksMs: [],
       push: timedOut(promptLifeMs),
     }),
   },
@@ -234,7 +234,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms, { speed }) => ({
       outcome: paid(ms),
-      bellsMs: [ms, ms + 1, ms + 500 / speed],
+      callbacksMs: [ms, ms + 1, ms + 500 / speed],
       push: { does: 'answers', code: 'INS-0', afterMs: ms + 1_000 / speed },
     }),
   },
@@ -243,7 +243,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'expired',
     scenario: (ms, { promptLifeMs }) => ({
       outcome: { kind: 'ignored' },
-      bellsMs: [ms],
+      callbacksMs: [ms],
       forged: { 0: 'INS-0' },
       push: timedOut(promptLifeMs),
     }),
@@ -253,7 +253,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms, { speed }) => ({
       outcome: paid(ms, { deniedAfterMs: ms + 60_000 / speed }),
-      bellsMs: [ms],
+      callbacksMs: [ms],
     }),
   },
   '255740000016': {
@@ -261,21 +261,21 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms) => ({
       outcome: paid(ms),
-      bellsMs: [],
+      callbacksMs: [],
       push: { does: 'answers', code: 'INS-7777', afterMs: ms },
     }),
   },
   '255740000017': {
     what: 'the session dies between getSession and push',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms], push: { does: 'ends the session' } }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [ms], push: { does: 'ends the session' } }),
   },
   '255740000018': {
     what: 'INS-9, and the query says Completed and Reversed',
     ends: 'underReview',
     scenario: (ms) => ({
       outcome: paid(ms, { reversedAfterMs: ms }),
-      bellsMs: [],
+      callbacksMs: [],
       push: timedOut(ms),
     }),
   },
@@ -288,38 +288,38 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
   '255740000021': {
     what: 'reset before anything happened; never found',
     ends: 'expired',
-    scenario: () => ({ outcome: { kind: 'absent' }, bellsMs: [], push: { does: 'resets', afterMs: 0 } }),
+    scenario: () => ({ outcome: { kind: 'absent' }, callbacksMs: [], push: { does: 'resets', afterMs: 0 } }),
   },
   '255740000022': {
     what: 'pays; the answer to the push never comes',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'hangs' } }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [], push: { does: 'hangs' } }),
   },
   '255740000023': {
     what: 'a forged callback claims INS-6, then the customer pays',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [ms / 2, ms], forged: { 0: 'INS-6' } }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [ms / 2, ms], forged: { 0: 'INS-6' } }),
   },
   '255740000024': {
     what: '502 with HTML after the money moved',
     ends: 'succeeded',
     scenario: (ms) => ({
       outcome: paid(ms),
-      bellsMs: [],
+      callbacksMs: [],
       push: { does: 'fails', httpStatus: 502, afterMs: ms },
     }),
   },
   '255740000025': {
     what: 'pays; half of the answer comes',
     ends: 'succeeded',
-    scenario: (ms) => ({ outcome: paid(ms), bellsMs: [], push: { does: 'cuts', afterMs: ms } }),
+    scenario: (ms) => ({ outcome: paid(ms), callbacksMs: [], push: { does: 'cuts', afterMs: ms } }),
   },
   '255740000026': {
     what: 'pays; the answer is no JSON, and every other query fails',
     ends: 'succeeded',
     scenario: (ms) => ({
       outcome: paid(ms),
-      bellsMs: [],
+      callbacksMs: [],
       push: { does: 'garbles', afterMs: ms },
       flakyQueries: true,
     }),
@@ -329,7 +329,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
     ends: 'succeeded',
     scenario: (ms, { speed }) => ({
       outcome: paid(ms, { indexedAfterMs: 240_000 / speed }),
-      bellsMs: [],
+      callbacksMs: [],
       push: timedOut(ms),
       unindexedCode: 'INS-6140',
     }),
@@ -339,7 +339,7 @@ export const networkStories: Readonly<Record<string, NetworkStory>> = {
 /** A second prompt for a phone on which one stands: refused at once, and nobody sees it. */
 export const busyPhone: Scenario = {
   outcome: { kind: 'refused', code: 'declined', afterMs: 0 },
-  bellsMs: [0],
+  callbacksMs: [0],
 };
 
 /** The story of one payment on the simulated wire; any other number pays. */

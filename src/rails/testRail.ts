@@ -42,7 +42,7 @@ function quickTerms(speed: number): RailTerms {
   };
 }
 
-/** How the test rail rings our doorbell later: `ring(collectionId, afterMs, which)`. */
+/** How the test rail rings a bell later: `ring(collectionId, afterMs, which)`. */
 export type Ring = (collectionId: string, afterMs: number, which: number) => void;
 
 interface TestRailOptions {
@@ -98,7 +98,7 @@ export class TestRail implements Rail {
     if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' }; // a claim can take its time
     const scenario = testScenario(request.msisdn, request.collectionId, this.#times);
     if (scenario.refusedAtOnce) return { kind: 'failed', code: scenario.refusedAtOnce };
-    scenario.bellsMs.forEach((afterMs, which) => {
+    scenario.callbacksMs.forEach((afterMs, which) => {
       this.#ring(request.collectionId, afterMs, which);
     });
     return { kind: 'accepted' };

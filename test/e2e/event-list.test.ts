@@ -203,7 +203,7 @@ describe('GET /v1/events', () => {
       const tail = list(merchant, `?ending_before=${known.id}&wait=10`);
       letGo();
       await merchant.final(first.id);
-      // Its bell ends the wait, and it is not there: it lies behind the cursor.
+      // Its news ends the wait, and it is not there: it lies behind the cursor.
       expect((await tail).json.data).to.deep.equal([]);
       const since = new Date(Date.parse(known.created_at) - 120_000).toISOString();
       const again = await list(merchant, `?created_at[gte]=${since}`);

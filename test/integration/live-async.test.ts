@@ -53,7 +53,7 @@ describe('live mode, asynchronous', function () {
     expect(await reaches('expired.watching', 60_000), 'expired').to.equal(true);
     live.simulator.network.find(id.slice(4))!.scenario = {
       outcome: { kind: 'paid', afterMs: 0 },
-      bellsMs: [],
+      callbacksMs: [],
     };
     live.clock.advance(60_000);
     await tell('operator.asked');

@@ -37,7 +37,7 @@ describe('callbacks that nobody heard', function () {
     expect(rests, 'the watch is over').to.equal(true);
     live.simulator.network.find(id.slice(4))!.scenario = {
       outcome: { kind: 'paid', afterMs: 0 },
-      bellsMs: [],
+      callbacksMs: [],
     };
     live.clock.advance(dayMs);
     return id;
@@ -45,16 +45,16 @@ describe('callbacks that nobody heard', function () {
 
   it('are rung by a chore, each for itself, and a late payment is seen', async () => {
     const [broken, id] = [await paidAfterTheWatch(), await paidAfterTheWatch()];
-    const { doorbell, db } = live.service.service.wired;
-    const { ring } = doorbell;
+    const { bells, db } = live.service.service.wired;
+    const { ring } = bells;
     let failures = 0;
-    doorbell.ring = async () => {
+    bells.ring = async () => {
       failures += 1;
       throw new Error('MongoDB has no primary');
     };
     for (const each of [broken, id]) await callBack(each.slice(4));
     expect(await until(async () => failures === 2)).to.equal(true);
-    doorbell.ring = ring;
+    bells.ring = ring;
     // The older one can be heard by nobody: it must not stand in the way of the other.
     await db
       .collection<{ _id: string }>('collections')

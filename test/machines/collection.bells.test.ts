@@ -17,7 +17,7 @@ const negative: Told[] = [
   { type: 'ask.reversed' },
 ];
 
-describe('collection: the doorbell', () => {
+describe('collection: the bell', () => {
   for (const [state, way] of Object.entries({ ...createdStates, ...endedStates })) {
     describe(state, () => {
       const isReturning = state.includes('returning');

@@ -118,7 +118,7 @@ function routesOf(collections: CollectionsApi): Route[] {
     readEvents: async () => ({ data: [], hasMore: false }),
     resendEvent: async () => undefined,
     rateLimiter: { take: async () => undefined },
-    tails: { open: () => ({ rung: async () => false, end: () => {} }) },
+    tails: { open: () => ({ hasNews: async () => false, end: () => {} }) },
     money: {
       entries: async () => ({ entries: [], hasMore: false }),
       settlements: {

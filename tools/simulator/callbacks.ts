@@ -3,7 +3,7 @@ import type { Network, Payment } from './network.ts';
 import type { Reversed } from './openapi.ts';
 import { callbackCode } from './replies.ts';
 
-interface BellsOptions {
+interface CallbacksOptions {
   network: Network;
   /** Where callbacks go; undefined: none are sent. Loopback only. */
   url: string | undefined;
@@ -34,25 +34,25 @@ export interface Heard {
 const wrongMax = 100;
 
 /** Sends the callbacks of a payment's story, once each, and looks how they are acknowledged. */
-export class Bells {
-  readonly #options: BellsOptions;
+export class Callbacks {
+  readonly #options: CallbacksOptions;
   readonly heard: Heard = { sent: 0, acknowledged: 0, unheard: 0, wrong: [] };
 
-  /** @throws Error when the address is not on this machine: a rehearsal rings nobody else. */
-  constructor(options: BellsOptions) {
+  /** @throws Error when the address is not on this machine: a rehearsal calls nobody else. */
+  constructor(options: CallbacksOptions) {
     const host = options.url === undefined ? '127.0.0.1' : new URL(options.url).hostname;
     if (!/^(localhost|127(\.\d+){3}|\[::1\])$/.test(host))
       throw new Error(`callbacks go to this machine only, not to ${host}`);
     this.#options = options;
   }
 
-  ring(payment: Payment): void {
-    const { bellsMs, forged } = payment.scenario;
-    bellsMs.forEach((afterMs, index) => void this.#ringAt(payment, afterMs, forged?.[index]));
+  send(payment: Payment): void {
+    const { callbacksMs, forged } = payment.scenario;
+    callbacksMs.forEach((afterMs, index) => void this.#sendAt(payment, afterMs, forged?.[index]));
   }
 
   /** Asynchronous: a reversal's outcome comes under its own reference, not the payment's. */
-  async ringReversal({ conversation, receipt, conversationId }: Reversed, madeAtMs: number): Promise<void> {
+  async sendReversal({ conversation, receipt, conversationId }: Reversed, madeAtMs: number): Promise<void> {
     const { until, reversalMs } = this.#options;
     if (!(await until(madeAtMs + reversalMs))) return;
     await this.#post({
@@ -64,7 +64,7 @@ export class Bells {
     });
   }
 
-  async #ringAt(payment: Payment, afterMs: number, claimed: string | undefined): Promise<void> {
+  async #sendAt(payment: Payment, afterMs: number, claimed: string | undefined): Promise<void> {
     const { network, url, until } = this.#options;
     if (url === undefined || !(await until(payment.pushedAtMs + afterMs))) return;
     const seen = await network.see(payment);

@@ -1,6 +1,6 @@
 import { networkStories } from '../../src/rails/rails.ts';
 import { behaviours } from './about.ts';
-import type { Bells } from './callbacks.ts';
+import type { Callbacks } from './callbacks.ts';
 import { type Faults, type Operation, readFault } from './faults.ts';
 import type { Network } from './network.ts';
 import type { Sessions } from './sessions.ts';
@@ -10,7 +10,7 @@ export interface Controlled {
   network: Network;
   faults: Faults;
   sessions: Sessions;
-  bells: Bells;
+  callbacks: Callbacks;
   counts: Record<Operation, number>;
   /** What this network was started with, for people. */
   settings: Readonly<Record<string, unknown>>;
@@ -22,7 +22,7 @@ interface Answer {
 }
 
 export function control(method: string, path: string, body: unknown, parts: Controlled): Answer {
-  const { network, faults, sessions, bells, counts } = parts;
+  const { network, faults, sessions, callbacks, counts } = parts;
   switch (`${method} ${path}`) {
     case 'GET /_sim/about':
       return { status: 200, answer: about(parts) };
@@ -38,7 +38,7 @@ export function control(method: string, path: string, body: unknown, parts: Cont
     case 'GET /_sim/counts':
       return { status: 200, answer: counts };
     case 'GET /_sim/callbacks':
-      return { status: 200, answer: bells.heard };
+      return { status: 200, answer: callbacks.heard };
     case 'POST /_sim/withdrawals':
       return withdrawn(body, network);
     case 'DELETE /_sim/sessions':

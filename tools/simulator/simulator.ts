@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Clock, SystemClock } from '@kusanya/durable-actors';
 import { debitMs } from '../../src/rails/rails.ts';
-import { Bells, type Heard } from './callbacks.ts';
+import { Callbacks, type Heard } from './callbacks.ts';
 import { type Controlled, control } from './control.ts';
 import { Faults } from './faults.ts';
 import { Journal } from './journal.ts';
@@ -82,12 +82,12 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
-  const { network, sessions, faults, counts, bells } = parts;
+  const { network, sessions, faults, counts, callbacks } = parts;
   return {
     baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/openapi`,
     ...{ publicKey: new Bearers(keys).publicKey, apiKey: keys.apiKey, faults, network, counts },
     sessionsMade: () => sessions.made,
-    heard: bells.heard,
+    heard: callbacks.heard,
     invariants: () => network.invariants(),
     carelessness: () => network.carelessness(),
     close: async () => {
@@ -125,7 +125,7 @@ function partsOf({ clock, journal, lines, until, ...options }: Grounds): Control
     activationMs: activationMs / speed,
     lifeMs: sessionLifeMs,
   });
-  const bells = new Bells({ network, url: callbackUrl, until, reversalMs: secondMs / speed });
+  const callbacks = new Callbacks({ network, url: callbackUrl, until, reversalMs: secondMs / speed });
   const faults = new Faults();
   /** The money moves at its time, asked or not. */
   const arm = (payment: Payment) => {
@@ -139,17 +139,17 @@ function partsOf({ clock, journal, lines, until, ...options }: Grounds): Control
     latency: { medianMs: latencyMs / speed, shape: spread, seed },
     until,
     onPush: (payment) => {
-      bells.ring(payment);
+      callbacks.send(payment);
       arm(payment);
     },
-    onReversal: (reversal) => void bells.ringReversal(reversal, clock.now()),
+    onReversal: (reversal) => void callbacks.sendReversal(reversal, clock.now()),
   });
   const counts = { session: 0, push: 0, query: 0, reversal: 0 };
   const settings = {
     ...{ mode, speed, limits, providers, origins, latencyMs, spread, seed },
     ...{ activationSeconds: activationMs / secondMs, sessionSeconds: sessionLifeMs / secondMs },
   };
-  return { openApi, network, faults, sessions, bells, counts, settings };
+  return { openApi, network, faults, sessions, callbacks, counts, settings };
 }
 
 type Parts = Controlled & { openApi: OpenApi };

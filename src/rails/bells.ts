@@ -2,11 +2,10 @@ import type { Actors, Clock, Queues } from '@kusanya/durable-actors';
 import type { Log } from '../log.ts';
 
 /**
- * The doorbell: a rail called back. It carries no verdict; the collection asks the rail. The test rail rings
- * it through delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found
- * by asking.
+ * A bell rings when a rail called back. It carries no verdict: the collection asks the rail. The test rail rings through
+ * delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found by asking.
  */
-export const doorbellQueue = 'doorbell';
+export const bellQueue = 'doorbell';
 
 /** Bells of one such moment share a job and ring at its end … */
 const bucketMs = 100;
@@ -15,7 +14,7 @@ const aloneMs = 3 * bucketMs;
 /** For so long a moment's bells are gathered at the most before their job is added. */
 const heldMaxMs = 1_000;
 
-interface DoorbellOptions {
+interface BellsOptions {
   actors: Pick<Actors, 'send'>;
   queues: Pick<Queues, 'add' | 'work'>;
   clock: Clock;
@@ -28,12 +27,12 @@ interface Bell {
   id: string;
 }
 
-export class Doorbell {
-  readonly #options: DoorbellOptions;
+export class Bells {
+  readonly #options: BellsOptions;
   /** Bells whose job is not added yet, by the moment in which they ring. */
   readonly #held = new Map<number, Bell[]>();
 
-  constructor(options: DoorbellOptions) {
+  constructor(options: BellsOptions) {
     this.#options = options;
   }
 
@@ -61,9 +60,9 @@ export class Doorbell {
     );
   }
 
-  /** Starts answering the door in this process. */
+  /** Starts to hear bells in this process. */
   start(): void {
-    this.#options.queues.work(doorbellQueue, 50, async (job) => {
+    this.#options.queues.work(bellQueue, 50, async (job) => {
       // A job of an earlier version is one bell.
       const { bells, actor } = job.data as { bells?: Bell[]; actor?: string };
       await this.#hear(bells ?? [{ actor: actor!, id: job.id! }]);
@@ -82,7 +81,7 @@ export class Doorbell {
     if (!bells) return;
     this.#held.delete(moment);
     const delayMs = Math.max(0, moment - clock.now());
-    await queues.add(doorbellQueue, [{ id: bells[0]!.id, data: { bells }, delayMs }]).catch((error) => {
+    await queues.add(bellQueue, [{ id: bells[0]!.id, data: { bells }, delayMs }]).catch((error) => {
       log.debug({ error: String(error) }, 'without Redis bells are rung by this process');
       setTimeout(() => void this.#hear(bells), delayMs).unref();
     });

@@ -2,7 +2,7 @@ import { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { steadyMs } from '../../packages/durable-actors/src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { Doorbell } from '../../src/rails/rails.ts';
+import { Bells } from '../../src/rails/rails.ts';
 import { eventually } from '../support/posting.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
@@ -12,13 +12,13 @@ describe('bells of the test rail', () => {
   let queues: Queues;
   let jobs: { bells: number; delayMs: number }[];
   let heard: { id: string; at: number }[];
-  let doorbell: Doorbell;
+  let bells: Bells;
 
   beforeEach(async () => {
     queues = new Queues((await stores()).redisUrl, freshDatabase('bells'), log);
     await queues.connected(20_000);
     [jobs, heard] = [[], []];
-    doorbell = new Doorbell({
+    bells = new Bells({
       actors: {
         send: async ({ id }, _event, { stepId }) => {
           expect(stepId).equal(`${id}.bell.0`);
@@ -41,9 +41,9 @@ describe('bells of the test rail', () => {
   afterEach(() => queues.close());
 
   it('of one moment share a job, each rings once and none before its time', async () => {
-    doorbell.start();
+    bells.start();
     const from = clock.now();
-    for (let n = 0; n < 40; n += 1) doorbell.ringLater(`col_${n}`, 500 + n, 0);
+    for (let n = 0; n < 40; n += 1) bells.ringLater(`col_${n}`, 500 + n, 0);
     await eventually(() => expect(heard).length(40));
     expect(new Set(heard.map(({ id }) => id)).size).equal(40);
     for (const { id, at } of heard) expect(at, id).at.least(from + 500 + Number(id.slice(4)));
@@ -51,20 +51,20 @@ describe('bells of the test rail', () => {
   });
 
   it('stand alone where they ring soon', async () => {
-    doorbell.start();
-    for (const afterMs of [0, 20, 40]) doorbell.ringLater(`col_${afterMs}`, afterMs, 0);
+    bells.start();
+    for (const afterMs of [0, 20, 40]) bells.ringLater(`col_${afterMs}`, afterMs, 0);
     await eventually(() => expect(heard).length(3));
     expect(jobs.map(({ bells }) => bells)).deep.equal([1, 1, 1]);
   });
 
   it('that are held when the process ends go to the queue, and one of an earlier version rings', async () => {
-    doorbell.ringLater('col_1', 60_000, 0);
-    await doorbell.flush();
+    bells.ringLater('col_1', 60_000, 0);
+    await bells.flush();
     expect(jobs).length(1);
     expect(jobs[0]!.delayMs).within(30_000, 60_100);
     expect(await queues.queue('doorbell').getDelayedCount()).equal(1);
     await queues.add('doorbell', [{ id: 'col_2.bell.0', data: { actor: 'col_2' } }]);
-    doorbell.start();
+    bells.start();
     await eventually(() => expect(heard.map(({ id }) => id)).deep.equal(['col_2']));
   });
 });
