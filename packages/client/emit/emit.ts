@@ -66,10 +66,11 @@ const known =
 /** What the client's files under `src/written` have to be for this document. */
 export function emit(document: ApiDocument): Written {
   const sides = sidesOf(document);
+  const isAlternative = alternativesOf(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => {
     const side = sides.get(name);
     if (side === undefined) throw new TypeError(`${name} is neither sent nor answered`);
-    return declaration(name, schema, side);
+    return declaration(name, isAlternative.has(name) ? closedType(schema) : schema, side);
   });
   const bodies = Object.values(document.webhooks).map(({ post }) => schemaOf(post.requestBody));
   const received = [...new Set(bodies.map((schema) => typeOf(schema, 'answer', '')))];
@@ -174,6 +175,30 @@ function sidesOf({ paths, webhooks, components }: ApiDocument): Map<string, Side
   // Here we are the receiver: what they call a request is an answer to us.
   for (const { post } of Object.values(webhooks)) mark(post.requestBody.content, 'answer');
   return sides;
+}
+
+/** The components that stand beside others: an event is one of several, told apart by its `type`. */
+function alternativesOf({ paths, webhooks, components }: ApiDocument): Set<string> {
+  const found = new Set<string>();
+  const add = (schema: SchemaDoc) => void found.add(schema.$ref?.replace('#/components/schemas/', '') ?? '');
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { anyOf } = value as SchemaDoc;
+    if (Array.isArray(anyOf)) anyOf.forEach(add);
+    Object.values(value).forEach(visit);
+  };
+  visit([paths, components]);
+  for (const { post } of Object.values(webhooks)) add(schemaOf(post.requestBody));
+  return found;
+}
+
+/** TypeScript tells alternatives apart only by closed words. */
+function closedType(schema: SchemaDoc): SchemaDoc {
+  const type = schema.properties?.type;
+  if (!type?.enum) return schema;
+  const alternatives = { anyOf: type.enum.map((word) => ({ const: word })) };
+  const description = 'Others may come: have a branch for what you do not know.';
+  return { ...schema, properties: { ...schema.properties, type: { ...alternatives, description } } };
 }
 
 function declaration(name: string, schema: SchemaDoc, side: Side): string {

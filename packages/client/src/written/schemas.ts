@@ -105,7 +105,8 @@ export interface Balance {
 
 export interface Event {
   id: string;
-  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired';
   /** ISO 8601, UTC. */
   created_at: string;
   mode: 'live' | 'test' | Other;
@@ -115,6 +116,7 @@ export interface Event {
 
 export interface TestEvent {
   id: string;
+  /** Others may come: have a branch for what you do not know. */
   type: 'endpoint.test';
   /** ISO 8601, UTC. */
   created_at: string;
@@ -228,7 +230,8 @@ export interface SettlementList {
 
 export interface WebhookEvent {
   id: string;
-  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | Other;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'collection.succeeded' | 'collection.failed' | 'collection.expired';
   /** ISO 8601, UTC. */
   created_at: string;
   mode: 'live' | 'test' | Other;
@@ -237,6 +240,7 @@ export interface WebhookEvent {
 
 export interface WebhookTestEvent {
   id: string;
+  /** Others may come: have a branch for what you do not know. */
   type: 'endpoint.test';
   /** ISO 8601, UTC. */
   created_at: string;
