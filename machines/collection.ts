@@ -69,7 +69,7 @@ export interface CollectionContext {
   expiresAt: number;
   acceptsLate: boolean;
   terms: RailTerms;
-  /** Rungs climbed on the ladder of the present state. */
+  /** Waits that are over on the ladder of the present state. */
   asks: number;
   /** When the push began, once that is known; null while nothing was sent. */
   pushedAt: number | null;
@@ -154,8 +154,8 @@ const timeOf = (event: { at?: number }, context: CollectionContext): number => e
 /** A wait that is no number would fire at once or for ever: an hour instead. */
 const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
 
-/** The wait before the next ask; the last rung repeats. */
-const rungOf = (ladderMs: readonly number[] | undefined, asks: number): number =>
+/** The wait before the next ask; the last one of its ladder repeats. */
+const nextWaitOf = (ladderMs: readonly number[] | undefined, asks: number): number =>
   waitOf(ladderMs?.[asks] ?? ladderMs?.at(-1));
 
 const failureOf = (event: CollectionEvent): { code: FailureCode; message: string | null } => {
@@ -274,14 +274,14 @@ const chart = setup({
       const at = timeOf(event, context);
       return waitOf((context.pushedAt ?? at) + context.terms.promptLifeMs - at);
     },
-    approvalDelay: ({ context }) => rungOf(context.terms.approvalLadderMs, context.asks),
-    noticeDelay: ({ context }) => rungOf(context.terms.noticeLadderMs, context.asks),
-    pollDelay: ({ context }) => rungOf(context.terms.pollLadderMs, context.asks),
+    approvalDelay: ({ context }) => nextWaitOf(context.terms.approvalLadderMs, context.asks),
+    noticeDelay: ({ context }) => nextWaitOf(context.terms.noticeLadderMs, context.asks),
+    pollDelay: ({ context }) => nextWaitOf(context.terms.pollLadderMs, context.asks),
     confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
     reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
     returnDelay: ({ context }) =>
       waitOf(context.terms.pollLadderMs?.[context.asks] ?? context.terms.reviewPollMs),
-    watchDelay: ({ context }) => rungOf(context.terms.watchLadderMs, context.asks),
+    watchDelay: ({ context }) => nextWaitOf(context.terms.watchLadderMs, context.asks),
     failureWatchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
 });

@@ -305,7 +305,7 @@ function deepFreeze<T extends object>(value: T): T {
   return Object.freeze(value);
 }
 
-/** What the embedded servers need to know of the machine (tools/embedded/ladder.ts). */
+/** What the embedded servers need to know of the machine (tools/embedded/find.ts). */
 export interface Machine {
   /** Folders in which programs are looked for. */
   path: readonly string[];

@@ -27,7 +27,7 @@ export const collectionMigrations: Record<number, Migration> = {
   2: (doc) => ({ ...doc, machineVersion: 3 }),
 };
 
-/** Its first question is due a rung after the last step. */
+/** Its first question is due one wait of its ladder after the last step. */
 function awaiting(doc: ActorDoc): ActorDoc {
   const dueAt = new Date(doc.updatedAt.getTime() + newLadders.approvalLadderMs[0]!);
   const timer = { id: waitingTimer, event: waitingTimer, dueAt, armedSeq: doc.seq };

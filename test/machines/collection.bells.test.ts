@@ -22,7 +22,7 @@ describe('collection: the bell', () => {
     describe(state, () => {
       const isReturning = state.includes('returning');
       const asks = isReturning ? 'askReturn' : 'askRail';
-      // A return is asked about by itself: the first answer leaves it quiet until the next rung.
+      // A return is asked about by itself: the first answer leaves it quiet until the next wait is over.
       const reach = () =>
         isReturning
           ? way()

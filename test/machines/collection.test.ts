@@ -169,7 +169,7 @@ describe('collection', () => {
       expect(collection.timers).to.include({ 'xstate.after.approvalTimeout.awaitingApproval': 120 * second });
     });
 
-    it('asks on its ladder while the customer may approve, so that a lost callback costs a rung', () => {
+    it('asks on its ladder while the customer may approve, so that a lost callback costs one wait', () => {
       const collection = new Collection().send({ type: 'push.accepted', askedAt: startMs });
       const asked: number[] = [];
       collection.waitUntil(120 * second - 1, () => {
@@ -244,7 +244,7 @@ describe('collection', () => {
       expect(collection.asked).to.deep.equal(['askRail']);
     });
 
-    it('leaves the next ladder to begin at its first rung', () => {
+    it('leaves the next ladder to begin at its first wait', () => {
       const collection = new Collection({ confirmDeadlineMs: 6 * second }).send({ type: 'push.unknown' });
       collection.wait(5 * second);
       expect(collection.context.asks).to.equal(1);

