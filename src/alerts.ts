@@ -1,4 +1,4 @@
-import type { ActorDoc, Clock, CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { ActorDoc, Clock, MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { newId } from './ids.ts';
 import { limits } from './limits.ts';
@@ -23,7 +23,7 @@ export interface AlertDoc extends Doc {
   untoldAt?: Date;
 }
 
-export const alertsSpec: CollectionSpec = {
+export const alertsSpec: MongoCollectionSpec = {
   name: 'alerts',
   indexes: [
     { key: { at: -1 } },

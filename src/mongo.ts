@@ -1,4 +1,4 @@
-import { type CollectionSpec, connectMongo, inTime, stopwatch } from '@kusanya/durable-actors';
+import { type MongoCollectionSpec, connectMongo, inTime, stopwatch } from '@kusanya/durable-actors';
 import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { limits } from './limits.ts';
 
@@ -45,7 +45,7 @@ export class LineWatch {
  * Drops the indexes that the specs no longer have. Any process may do it, any number of times. The names that went are
  * given back, as `collection.index`.
  */
-export async function retireIndexes(db: Db, specs: readonly CollectionSpec[]): Promise<string[]> {
+export async function retireIndexes(db: Db, specs: readonly MongoCollectionSpec[]): Promise<string[]> {
   const gone: string[] = [];
   for (const { name, retired = [] } of specs) {
     if (retired.length === 0) continue;

@@ -22,7 +22,7 @@ import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
 import { readNeeds } from './operators/operators.ts';
-import { collectionSpecs } from './stores.ts';
+import { mongoCollectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
 import { resendEvent } from './webhooks/webhooks.ts';
 import { type Wired, wire } from './wiring.ts';
@@ -62,7 +62,7 @@ export async function startService({
   try {
     const { db, patientDb, lines } = await step('connect to MongoDB', () => connectStores(config, stops));
     await step('measure the clock', () => measureClock(db, clock, log, stops));
-    await step('prepare the collections', () => prepareDatabase(patientDb, collectionSpecs));
+    await step('prepare the collections', () => prepareDatabase(patientDb, mongoCollectionSpecs));
     const queues = await step('connect to Redis', () => connectQueues(config, log, stops));
     const parts = { db, patientDb, clock, log, config, queues };
     const wired = await step('join the rooms', async () => joinRooms(parts, stops));
@@ -145,7 +145,7 @@ async function measureClock(db: Wired['db'], clock: Clock, log: Log, stops: Stop
 /** Processes of an earlier version name the old indexes in their queries, which fail without them. */
 async function retire({ db, lease, log }: Wired): Promise<void> {
   if (await lease.hasElders()) return;
-  const indexes = await retireIndexes(db, collectionSpecs);
+  const indexes = await retireIndexes(db, mongoCollectionSpecs);
   if (indexes.length > 0) log.info({ indexes }, 'indexes that nobody needs any more are dropped');
 }
 

@@ -1,4 +1,4 @@
-import { type CollectionSpec, type MachineDefinition, requiredIndexes } from '@kusanya/durable-actors';
+import { type MongoCollectionSpec, type MachineDefinition, requiredIndexes } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
 import type { Mode } from './mode.ts';
@@ -37,14 +37,14 @@ export const actorsByStatus = { mode: 1, status: 1, _id: -1 } as const;
 export const actorsUncrowded = { state: 1, mode: 1, _id: -1 } as const;
 
 /** Those of machines whose actors are few enough to be indexed by every state. */
-export const actorIndexes: NonNullable<CollectionSpec['indexes']> = [
+export const actorIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
   ...requiredIndexes,
   { key: { merchantId: 1, mode: 1, _id: -1 } },
   { key: actorsByState },
 ];
 
 /** Those of machines with crowded states, which keep their outermost state in `status`. */
-export function crowdIndexes(crowded: readonly string[]): NonNullable<CollectionSpec['indexes']> {
+export function crowdIndexes(crowded: readonly string[]): NonNullable<MongoCollectionSpec['indexes']> {
   return [
     ...requiredIndexes,
     { key: actorsByStatus },

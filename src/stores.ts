@@ -1,4 +1,4 @@
-import { type CollectionSpec, leasesSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
+import { type MongoCollectionSpec, leasesSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
 import { alertsSpec } from './alerts.ts';
 import { collectionsSpec } from './collections/collections.ts';
 import { sessionsSpec } from './console/console.ts';
@@ -27,7 +27,7 @@ import { settlementsSpec } from './settlement/settlement.ts';
 import { attemptsSpec, deliveriesSpec, endpointsSpec, replaysSpec } from './webhooks/webhooks.ts';
 
 /** Every MongoDB collection of the service. */
-export const collectionSpecs: readonly CollectionSpec[] = [
+export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   collectionsSpec,
   deliveriesSpec,
   endpointsSpec,

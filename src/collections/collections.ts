@@ -2,7 +2,7 @@ import {
   type Actors,
   BatchReader,
   type Clock,
-  type CollectionSpec,
+  type MongoCollectionSpec,
   type Write,
 } from '@kusanya/durable-actors';
 import type { Db, Filter, IndexSpecification } from 'mongodb';
@@ -44,7 +44,7 @@ export const lateStates = ['failed', 'expired'].flatMap((status) =>
   ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
 );
 /** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
-export const collectionsSpec: CollectionSpec = {
+export const collectionsSpec: MongoCollectionSpec = {
   name: 'collections',
   indexes: [
     ...crowdIndexes(crowdedStates),

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type { Clock, CollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { Clock, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Authenticate, OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';
@@ -15,7 +15,7 @@ interface SessionDoc extends Doc {
   expiresAt: Date;
 }
 
-export const sessionsSpec: CollectionSpec = {
+export const sessionsSpec: MongoCollectionSpec = {
   name: 'console_sessions',
   indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
 };

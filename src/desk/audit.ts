@@ -1,4 +1,4 @@
-import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { newId } from '../ids.ts';
 
 /** Every change that operators make leaves one audit line, in the commit of the change. */
@@ -16,7 +16,7 @@ export interface AuditDoc extends Doc {
   after?: Record<string, unknown>;
 }
 
-export const auditSpec: CollectionSpec = {
+export const auditSpec: MongoCollectionSpec = {
   name: 'audit',
   indexes: ['target', 'merchantId', 'action', 'by'].map((field) => ({ key: { [field]: 1, _id: -1 } })),
 };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BatchReader, type CollectionSpec, type Doc, type Write } from '@kusanya/durable-actors';
+import { BatchReader, type MongoCollectionSpec, type Doc, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -26,7 +26,7 @@ export interface EventDoc extends Doc {
 /** The type in the middle: a list of all types names each, and is merged in the order of ids. */
 const ofMerchant = { merchantId: 1, mode: 1, type: 1, _id: -1 } as const;
 
-export const eventsSpec: CollectionSpec = {
+export const eventsSpec: MongoCollectionSpec = {
   name: 'events',
   indexes: [{ key: { collectionId: 1 } }, { key: ofMerchant }],
   retired: ['merchantId_1_mode_1__id_-1'],

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import {
   BatchReader,
   type Clock,
-  type CollectionSpec,
+  type MongoCollectionSpec,
   isOutage,
   StepReplayed,
   stopwatch,
@@ -31,7 +31,7 @@ export interface IdempotencyRecord {
   expiresAt: Date;
 }
 
-export const idempotencySpec: CollectionSpec = {
+export const idempotencySpec: MongoCollectionSpec = {
   name: 'idempotency',
   // Only tidies up, an hour late: whether a record has expired is judged by our clock, in the queries.
   indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: limits.hourMs / limits.secondMs }],

@@ -1,4 +1,4 @@
-import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
@@ -21,7 +21,7 @@ interface ClosingDoc {
   accounts: Sum[];
 }
 
-export const closingsSpec: CollectionSpec = {
+export const closingsSpec: MongoCollectionSpec = {
   name: 'ledger_closings',
   indexes: [{ key: { mode: 1, until: -1 } }],
   validator: {

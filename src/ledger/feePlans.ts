@@ -1,4 +1,4 @@
-import { type Clock, type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
+import { type Clock, type MongoCollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { limits } from '../limits.ts';
 import { int64 } from '../mongo.ts';
@@ -26,7 +26,7 @@ export interface FeePlanDoc extends FeeTerms {
 const money = { bsonType: 'long' } as const;
 const counted = { bsonType: ['int', 'long'], minimum: 0 } as const;
 
-export const feePlansSpec: CollectionSpec = {
+export const feePlansSpec: MongoCollectionSpec = {
   name: 'fee_plans',
   indexes: [{ key: { planId: 1, version: -1 }, unique: true }],
   validator: {

@@ -1,4 +1,4 @@
-import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
@@ -139,7 +139,7 @@ const entryValidator: Document = {
 const rareTypes = entryTypes.filter((type) => type !== 'collection.succeeded');
 
 /** The journal. Insert-only: no write in this service updates or deletes here. */
-export const entriesSpec: CollectionSpec = {
+export const entriesSpec: MongoCollectionSpec = {
   name: 'journal_entries',
   validator: entryValidator,
   indexes: [
@@ -164,7 +164,7 @@ export const entriesSpec: CollectionSpec = {
  * One document per merchant, mode, currency and stripe; `_id` is `{mode}:{currency}:{merchantId}:{stripe}`.
  * A counter that is not there is zero. Pending and reserved never go below it; available may (CONTRACT 18.4).
  */
-export const balancesSpec: CollectionSpec = {
+export const balancesSpec: MongoCollectionSpec = {
   name: 'balances',
   validator: {
     $jsonSchema: {

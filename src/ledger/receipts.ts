@@ -1,11 +1,11 @@
-import type { CollectionSpec, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import { type JournalEntry, parseAccount } from './postings.ts';
 
 /**
  * One payment at the network is credited once. Its receipt is taken in the commit that receives the money, so two
  * collections can never both be paid by it, whoever says so: the network, or two people with one statement.
  */
-export const receiptsSpec: CollectionSpec = { name: 'receipts' };
+export const receiptsSpec: MongoCollectionSpec = { name: 'receipts' };
 
 /**
  * The receipt of the money that an entry receives is taken (`refuse` where another collection has it); a success that

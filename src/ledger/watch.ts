@@ -1,4 +1,4 @@
-import type { Clock, CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Clock, MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db, Timestamp } from 'mongodb';
 import { raiseAlert } from '../alerts.ts';
 import { limits } from '../limits.ts';
@@ -23,7 +23,7 @@ export interface BreachDoc extends Doc {
   clearedAt?: Date;
 }
 
-export const breachesSpec: CollectionSpec = {
+export const breachesSpec: MongoCollectionSpec = {
   name: 'ledger_breaches',
   indexes: [{ key: { clearedAt: 1, firstSeenAt: -1 } }],
 };
@@ -42,7 +42,7 @@ interface AuditDoc {
   snapshotAt: Timestamp | null;
 }
 
-export const auditsSpec: CollectionSpec = { name: 'ledger_audits' };
+export const auditsSpec: MongoCollectionSpec = { name: 'ledger_audits' };
 
 /** What operators see. */
 export interface AuditState {

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { UpdateFilter } from 'mongodb';
 import { newId } from '../ids.ts';
 import type { Mode } from '../mode.ts';
@@ -82,7 +82,7 @@ export interface ApiKey {
   lastUsedAt?: Date;
 }
 
-export const apiKeysSpec: CollectionSpec = {
+export const apiKeysSpec: MongoCollectionSpec = {
   name: 'api_keys',
   indexes: [{ key: { hash: 1 }, unique: true }, { key: { merchantId: 1, _id: 1 } }],
 };

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import {
   BatchReader,
   type Clock,
-  type CollectionSpec,
+  type MongoCollectionSpec,
   type Doc,
   stopwatch,
   type Write,
@@ -52,7 +52,7 @@ export interface Principal {
   readonly merchant: Merchant;
 }
 
-export const merchantsSpec: CollectionSpec = {
+export const merchantsSpec: MongoCollectionSpec = {
   name: 'merchants',
   indexes: [{ key: { createdAt: -1 } }],
   validator: {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type CollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
+import { type MongoCollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { OperatorPrincipal, Role } from '../http/http.ts';
 import { newId } from '../ids.ts';
@@ -21,7 +21,7 @@ export interface OperatorDoc extends Doc {
   revokedBy?: string;
 }
 
-export const operatorsSpec: CollectionSpec = {
+export const operatorsSpec: MongoCollectionSpec = {
   name: 'operators',
   indexes: [{ key: { name: 1 }, unique: true }],
 };

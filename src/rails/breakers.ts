@@ -2,7 +2,7 @@ import {
   type ActorDoc,
   type Actors,
   type Clock,
-  type CollectionSpec,
+  type MongoCollectionSpec,
   StepRaced,
 } from '@kusanya/durable-actors';
 import type { BreakerContext, BreakerInput } from '../../machines/breaker.ts';
@@ -16,7 +16,7 @@ export type RailOperation = 'push' | 'query';
 
 export const railOperations: readonly RailOperation[] = ['push', 'query'];
 
-export const breakersSpec: CollectionSpec = { name: 'breakers', indexes: actorIndexes };
+export const breakersSpec: MongoCollectionSpec = { name: 'breakers', indexes: actorIndexes };
 
 export interface BreakerDoc extends ActorDoc {
   data: { rail: string; operation: RailOperation };

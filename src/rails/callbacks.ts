@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Actors, type Clock, type CollectionSpec, type Doc, eachOf } from '@kusanya/durable-actors';
+import { type Actors, type Clock, type MongoCollectionSpec, type Doc, eachOf } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
@@ -10,7 +10,7 @@ import type { CallbackParse, CallbackReply, Rails } from './port.ts';
  * Callbacks of live rails (CONTRACT 19.4). A callback only rings: it is stored, answered in the rail's format,
  * and then the rail is asked. Nothing in it decides anything, because nobody signs it.
  */
-export const callbacksSpec: CollectionSpec = {
+export const callbacksSpec: MongoCollectionSpec = {
   name: 'railCallbacks',
   indexes: [
     { key: { collectionId: 1, at: 1 } },

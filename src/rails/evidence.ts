@@ -1,9 +1,9 @@
-import type { CollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Evidence } from './port.ts';
 
 /** Every answer of a live rail, verbatim; for operators only. Written in the commit of the step that it caused. */
-export const railAnswersSpec: CollectionSpec = {
+export const railAnswersSpec: MongoCollectionSpec = {
   name: 'railAnswers',
   indexes: [{ key: { collectionId: 1, at: 1 } }],
 };

@@ -1,9 +1,9 @@
-import type { Clock, CollectionSpec, Doc, Lease } from '@kusanya/durable-actors';
+import type { Clock, MongoCollectionSpec, Doc, Lease } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { NotSent } from './port.ts';
 
 /** One prompt at a time per phone: a second one on the same screen is answered by mistake, or refused. */
-export const phoneTurnsSpec: CollectionSpec = {
+export const phoneTurnsSpec: MongoCollectionSpec = {
   name: 'phoneTurns',
   indexes: [{ key: { collectionId: 1 } }, { key: { until: 1 }, expireAfterSeconds: 3_600 }],
 };

@@ -1,10 +1,10 @@
-import type { ActorDoc, CollectionSpec } from '@kusanya/durable-actors';
+import type { ActorDoc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Bucket } from '../ledger/ledger.ts';
 import { actorIndexes } from '../standing.ts';
 
 /** Settlements as they are stored: actors, one per merchant, mode and date. */
-export const settlementsSpec: CollectionSpec = {
+export const settlementsSpec: MongoCollectionSpec = {
   name: 'settlements',
   indexes: [
     ...actorIndexes,

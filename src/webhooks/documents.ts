@@ -1,4 +1,4 @@
-import type { ActorDoc, CollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { ActorDoc, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
@@ -48,9 +48,9 @@ export interface AttemptDoc extends Doc {
   excerpt?: string;
 }
 
-export const endpointsSpec: CollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
+export const endpointsSpec: MongoCollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
 
-export const deliveriesSpec: CollectionSpec = {
+export const deliveriesSpec: MongoCollectionSpec = {
   name: 'deliveries',
   indexes: [
     { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
@@ -61,10 +61,10 @@ export const deliveriesSpec: CollectionSpec = {
   ],
 };
 
-export const attemptsSpec: CollectionSpec = { name: 'attempts' };
+export const attemptsSpec: MongoCollectionSpec = { name: 'attempts' };
 
 /** Sends again what failed to reach an endpoint since a time; the chart remembers how far it came. */
-export const replaysSpec: CollectionSpec = {
+export const replaysSpec: MongoCollectionSpec = {
   name: 'replays',
   indexes: [...actorIndexes, { key: { 'data.endpointId': 1, _id: -1 } }],
 };

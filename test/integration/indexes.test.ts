@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
 import { retireIndexes } from '../../src/mongo.ts';
 import { actorsByState, isUncrowded } from '../../src/standing.ts';
-import { collectionSpecs } from '../../src/stores.ts';
+import { mongoCollectionSpecs } from '../../src/stores.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
 describe('Indexes', () => {
@@ -26,20 +26,20 @@ describe('Indexes', () => {
   it('that earlier versions had go, once and by whoever comes first; all others stay', async () => {
     await db.collection('collections').createIndex(actorsByState);
     await db.collection('events').createIndex({ merchantId: 1, mode: 1, _id: -1 });
-    await prepareDatabase(db, collectionSpecs);
-    const gone = await Promise.all([retireIndexes(db, collectionSpecs), retireIndexes(db, collectionSpecs)]);
+    await prepareDatabase(db, mongoCollectionSpecs);
+    const gone = await Promise.all([retireIndexes(db, mongoCollectionSpecs), retireIndexes(db, mongoCollectionSpecs)]);
     expect(new Set(gone.flat())).to.deep.equal(
       new Set(['collections.mode_1_state_1__id_-1', 'events.merchantId_1_mode_1__id_-1']),
     );
-    expect(await retireIndexes(db, collectionSpecs)).to.deep.equal([]);
+    expect(await retireIndexes(db, mongoCollectionSpecs)).to.deep.equal([]);
     const left = await namesOf('collections');
-    await prepareDatabase(db, collectionSpecs);
+    await prepareDatabase(db, mongoCollectionSpecs);
     expect(await namesOf('collections'), 'prepared again').to.deep.equal(left);
   });
 
   it('are in no spec both wanted and retired', async () => {
-    await prepareDatabase(db, collectionSpecs);
-    for (const { name, retired = [] } of collectionSpecs) {
+    await prepareDatabase(db, mongoCollectionSpecs);
+    for (const { name, retired = [] } of mongoCollectionSpecs) {
       const wanted = await namesOf(name);
       expect(
         retired.filter((each) => wanted.includes(each)),

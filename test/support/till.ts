@@ -14,7 +14,7 @@ import { newId } from '../../src/ids.ts';
 import { auditAll, openBuckets, trialBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
-import { collectionSpecs } from '../../src/stores.ts';
+import { mongoCollectionSpecs } from '../../src/stores.ts';
 import { type Wired, wire } from '../../src/wiring.ts';
 import { freshDatabase, stores } from './stores.ts';
 
@@ -47,7 +47,7 @@ export async function openTill(name: string, clock: MovableClock): Promise<Till>
   const client: MongoClient = await connectMongo(mongodbUri);
   const database = freshDatabase(name);
   const db = client.db(database);
-  await prepareDatabase(db, collectionSpecs);
+  await prepareDatabase(db, mongoCollectionSpecs);
   const log = createLog('silent');
   const config = loadConfig({
     MONGODB_URI: mongodbUri,

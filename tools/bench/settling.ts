@@ -19,7 +19,7 @@ import {
   settlementsSpec,
   settlementWriteEffects,
 } from '../../src/settlement/settlement.ts';
-import { collectionSpecs } from '../../src/stores.ts';
+import { mongoCollectionSpecs } from '../../src/stores.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -33,7 +33,7 @@ export async function settling(stage: Stage, print: (line: string) => void): Pro
   print(`\nSettling a day of ${merchants} merchants:`);
   for (const size of sizes) {
     const db = stage.client.db(`bench_settling_${size}`);
-    await prepareDatabase(db, collectionSpecs);
+    await prepareDatabase(db, mongoCollectionSpecs);
     const clock = new MovableClock();
     const log = createLog('warn');
     const committer = new Committer({ client: stage.client, db, log });

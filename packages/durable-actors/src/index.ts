@@ -14,7 +14,7 @@ export type { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export type { Log } from './log.ts';
 export {
-  type CollectionSpec,
+  type MongoCollectionSpec,
   connectMongo,
   type Doc,
   isOutage,

@@ -1,9 +1,9 @@
 import type { Db } from 'mongodb';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
-import type { CollectionSpec, Doc } from './mongo.ts';
+import type { MongoCollectionSpec, Doc } from './mongo.ts';
 
-export const leasesSpec: CollectionSpec = { name: 'leases' };
+export const leasesSpec: MongoCollectionSpec = { name: 'leases' };
 
 interface LeaseDoc extends Doc {
   owner: string;

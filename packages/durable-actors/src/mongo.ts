@@ -49,7 +49,7 @@ export type Write =
   | { op: 'increment'; into: string; id: string; amounts: Record<string, Long>; onInsert: Document };
 
 /** A MongoDB collection: its name, indexes and validator, created at start. */
-export interface CollectionSpec {
+export interface MongoCollectionSpec {
   name: string;
   indexes?: {
     key: Record<string, 1 | -1>;
@@ -140,7 +140,7 @@ export function isOutage(error: unknown): boolean {
 }
 
 /** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */
-export async function prepareDatabase(db: Db, specs: readonly CollectionSpec[]): Promise<void> {
+export async function prepareDatabase(db: Db, specs: readonly MongoCollectionSpec[]): Promise<void> {
   const existing = new Set(
     (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
   );

@@ -14,15 +14,15 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
-import type { CollectionSpec, Doc, Write } from './mongo.ts';
+import type { MongoCollectionSpec, Doc, Write } from './mongo.ts';
 import type { SharedParts } from './shared.ts';
 import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
-export const stepsSpec: CollectionSpec = { name: 'steps' };
+export const stepsSpec: MongoCollectionSpec = { name: 'steps' };
 
 /** Indexes that every machine's collection of actors needs: of what is to happen, and of what is set aside. */
-export const requiredIndexes: NonNullable<CollectionSpec['indexes']> = [
+export const requiredIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
   { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
   { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
 ];

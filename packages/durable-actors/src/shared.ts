@@ -3,14 +3,14 @@ import type { Db } from 'mongodb';
 import { BatchReader } from './batch.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, type MachineDefinition, Poison } from './document.ts';
-import type { CollectionSpec, Doc } from './mongo.ts';
+import type { MongoCollectionSpec, Doc } from './mongo.ts';
 
 /** A part of contexts that very many actors have alike; `_id` follows from `value`. Never changed, never removed. */
 interface SharedPart extends Doc {
   value: object;
 }
 
-export const sharedPartsSpec: CollectionSpec = { name: 'shared_parts' };
+export const sharedPartsSpec: MongoCollectionSpec = { name: 'shared_parts' };
 
 /**
  * What very many actors remember alike and none ever changes (settings at its birth, `MachineDefinition.shared`). It is stored

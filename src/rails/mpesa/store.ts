@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { Clock, CollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { Clock, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { MpesaConfig } from '../../config.ts';
 import type { SessionStore, Sessions } from './session.ts';
 import { mpesaChannel } from './terms.ts';
 
-export const railSessionsSpec: CollectionSpec = { name: 'railSessions' };
+export const railSessionsSpec: MongoCollectionSpec = { name: 'railSessions' };
 
 interface SessionsDoc extends Doc {
   /** The sessions, encrypted: whoever reads the database cannot call the rail with them. */

@@ -5,7 +5,7 @@ import { Handover } from '../../src/handover.ts';
 import {
   type ActorDoc,
   Actors,
-  type CollectionSpec,
+  type MongoCollectionSpec,
   Committer,
   connectMongo,
   type Labels,
@@ -72,7 +72,7 @@ export interface EngineOptions {
   cacheSize?: number;
   owner?: string;
   /** Beyond those that every collection of actors needs. */
-  indexes?: CollectionSpec['indexes'];
+  indexes?: MongoCollectionSpec['indexes'];
   /** What all actors are listed by; none in the tests of the package. */
   labels?: Labels;
 }
