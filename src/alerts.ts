@@ -1,4 +1,4 @@
-import type { ActorDoc, Clock, MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { ActorDoc, Clock, Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { newId } from './ids.ts';
 import { limits } from './limits.ts';

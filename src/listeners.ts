@@ -10,7 +10,7 @@ import {
   operatorRoutes,
 } from './app.ts';
 import type { Config } from './config.ts';
-import { Console, type ConsoleNeeds, Sessions, sessionCookie } from './console/console.ts';
+import { Console, type ConsoleDeps, Sessions, sessionCookie } from './console/console.ts';
 import {
   type AccessLine,
   type Authenticate,
@@ -60,7 +60,7 @@ export function createMerchantApp(deps: MerchantAppDeps): Koa {
 
 /** The operators' application: the routes, and the console that is made of them. */
 export function createOperatorApp(
-  deps: OperatorDeps & ConsoleNeeds & { health: Health; observe?: (line: AccessLine) => void },
+  deps: OperatorDeps & ConsoleDeps & { health: Health; observe?: (line: AccessLine) => void },
 ): Koa {
   const { clock, log, config, observe, db, actors, operators, health } = deps;
   const { authenticate } = operators;

@@ -1,4 +1,4 @@
-import { type MongoCollectionSpec, connectMongo, inTime, stopwatch } from '@kusanya/durable-actors';
+import { connectMongo, inTime, type MongoCollectionSpec, stopwatch } from '@kusanya/durable-actors';
 import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { limits } from './limits.ts';
 

@@ -150,7 +150,7 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
 }
 
 async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
-  const { runtime, queues, clock, log, config, db, settlements, bells, webhookNeeds } = wired;
+  const { runtime, queues, clock, log, config, db, settlements, bells, webhookDeps } = wired;
   const { auditWatch, callbacks } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
@@ -166,7 +166,7 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
     {
       name: 'held deliveries',
       everyMs: 3 * config.sweepIntervalMs,
-      run: strandedRelease(webhookNeeds),
+      run: strandedRelease(webhookDeps),
     },
     { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
     { name: 'callbacks', everyMs: limits.minuteMs, run: () => callbacks.ringUnheard() },

@@ -1,4 +1,4 @@
-import { type MongoCollectionSpec, type MachineDefinition, requiredIndexes } from '@kusanya/durable-actors';
+import { type MachineDefinition, type MongoCollectionSpec, requiredIndexes } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
 import type { Mode } from './mode.ts';

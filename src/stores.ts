@@ -1,4 +1,4 @@
-import { type MongoCollectionSpec, leasesSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
+import { leasesSpec, type MongoCollectionSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
 import { alertsSpec } from './alerts.ts';
 import { collectionsSpec } from './collections/collections.ts';
 import { sessionsSpec } from './console/console.ts';

@@ -26,11 +26,7 @@ import {
   crowdedStates,
   readable,
 } from './collections/collections.ts';
-import {
-  type CollectionNeeds,
-  collectionCallEffects,
-  collectionWriteEffects,
-} from './collections/effects.ts';
+import { type CollectionDeps, collectionCallEffects, collectionWriteEffects } from './collections/effects.ts';
 import type { Config } from './config.ts';
 import { Events, Tails } from './events/events.ts';
 import { StepFeed } from './inspector/inspector.ts';
@@ -67,7 +63,7 @@ import {
   endpointCallEffects,
   endpointWriteEffects,
   replayCallEffects,
-  type WebhookNeeds,
+  type WebhookDeps,
 } from './webhooks/effects.ts';
 import {
   deliveriesSpec,
@@ -122,7 +118,7 @@ export interface Wired {
   tails: Tails;
   webhooks: Webhooks;
   poster: WebhookPoster;
-  webhookNeeds: WebhookNeeds;
+  webhookDeps: WebhookDeps;
   settlements: Settlements;
   settlementReader: SettlementReader;
   auditWatch: AuditWatch;
@@ -156,15 +152,15 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
 
   // The engine needs the effects and some effects need the engine, which they reach when they run.
   const late = {} as { actors: Actors; bells: Bells; settlements: Settlements };
-  const railNeeds = { db, clock, log, config, lease, watch: watch.rail };
-  const { rails, prepareRails, closeRails } = railsOf(railNeeds, late);
+  const railDeps = { db, clock, log, config, lease, watch: watch.rail };
+  const { rails, prepareRails, closeRails } = railsOf(railDeps, late);
   const slots = new Slots(clock);
   const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
-  const webhookNeeds: WebhookNeeds = {
+  const webhookDeps: WebhookDeps = {
     ...{ db, clock, config, events, poster, webhooks, slots, endpoints },
     actors: () => late.actors,
   };
-  const collectionNeeds: CollectionNeeds = {
+  const collectionDeps: CollectionDeps = {
     db,
     rails,
     stripe: stripe.number,
@@ -173,8 +169,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
   const definitions = definitionsOf({
-    collection: collectionNeeds,
-    webhook: webhookNeeds,
+    collection: collectionDeps,
+    webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
@@ -203,7 +199,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   return {
     ...{ db, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, bells, lease, merchants },
-    ...{ collections, events, tails, webhooks, poster, webhookNeeds, settlements, feePlans },
+    ...{ collections, events, tails, webhooks, poster, webhookDeps, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseStripe: stripe.lease,
     operators: new Operators({ db, ...config }),
@@ -222,10 +218,10 @@ function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
   });
 }
 
-type RailNeeds = Omit<WiringOptions, 'queues' | 'patientDb'> & { lease: Lease; watch: MpesaWatch };
+type RailDeps = Omit<WiringOptions, 'queues' | 'patientDb'> & { lease: Lease; watch: MpesaWatch };
 /** The rail of each mode; the live one behind its breakers, where one is configured. */
 function railsOf(
-  { db, clock, log, config, lease, watch }: RailNeeds,
+  { db, clock, log, config, lease, watch }: RailDeps,
   late: { actors: Actors; bells: Bells },
 ): { rails: Rails; prepareRails(): Promise<void>; closeRails(): void } {
   const test = new TestRail({
@@ -249,9 +245,9 @@ function railsOf(
 }
 
 /** Every machine with its effects, in the order in which a payment meets them. */
-function definitionsOf(needs: {
-  collection: CollectionNeeds;
-  webhook: WebhookNeeds;
+function definitionsOf(deps: {
+  collection: CollectionDeps;
+  webhook: WebhookDeps;
   settlement: Parameters<typeof settlementCallEffects>[0];
   breaker: Parameters<typeof breakerCallEffects>[0];
 }): MachineDefinition[] {
@@ -260,8 +256,8 @@ function definitionsOf(needs: {
       name: 'collection',
       plural: collectionsSpec.name,
       machine: collectionMachine,
-      writes: collectionWriteEffects(needs.collection),
-      calls: collectionCallEffects(needs.collection),
+      writes: collectionWriteEffects(deps.collection),
+      calls: collectionCallEffects(deps.collection),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       crowded: crowdedStates,
       shared: ['terms'],
@@ -272,7 +268,7 @@ function definitionsOf(needs: {
       plural: deliveriesSpec.name,
       machine: deliveryMachine,
       writes: deliveryWriteEffects(),
-      calls: deliveryCallEffects(needs.webhook),
+      calls: deliveryCallEffects(deps.webhook),
       migrations: deliveryMigrations,
     },
     {
@@ -280,7 +276,7 @@ function definitionsOf(needs: {
       plural: endpointsSpec.name,
       machine: endpointMachine,
       writes: endpointWriteEffects(),
-      calls: endpointCallEffects(needs.webhook),
+      calls: endpointCallEffects(deps.webhook),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
       migrations: {},
     },
@@ -289,7 +285,7 @@ function definitionsOf(needs: {
       plural: replaysSpec.name,
       machine: replayMachine,
       writes: {},
-      calls: replayCallEffects(needs.webhook),
+      calls: replayCallEffects(deps.webhook),
       migrations: {},
     },
     {
@@ -297,7 +293,7 @@ function definitionsOf(needs: {
       plural: settlementsSpec.name,
       machine: settlementMachine,
       writes: settlementWriteEffects(),
-      calls: settlementCallEffects(needs.settlement),
+      calls: settlementCallEffects(deps.settlement),
       migrations: {},
     },
     {
@@ -305,7 +301,7 @@ function definitionsOf(needs: {
       plural: breakersSpec.name,
       machine: breakerMachine,
       writes: breakerWriteEffects(),
-      calls: breakerCallEffects(needs.breaker),
+      calls: breakerCallEffects(deps.breaker),
       migrations: breakerMigrations,
     },
   ];

@@ -41,7 +41,7 @@ import {
 import { type CollectionDoc, presentCollection } from './present.ts';
 
 /** What the effects of a collection need from other rooms. */
-export interface CollectionNeeds {
+export interface CollectionDeps {
   db: Db;
   rails: Rails;
   /** The counter stripe of this process. */
@@ -90,10 +90,10 @@ function paymentOf(step: StepView): Payment {
 }
 
 /** Made inside the commit, in the order of the chart. */
-export function collectionWriteEffects(needs: CollectionNeeds): Writes {
+export function collectionWriteEffects(deps: CollectionDeps): Writes {
   const destination = async (payment: Payment): Promise<Destination> => ({
-    settlesOn: await needs.settlesOn(payment.merchantId, payment.effectiveAtMs),
-    stripe: needs.stripe(),
+    settlesOn: await deps.settlesOn(payment.merchantId, payment.effectiveAtMs),
+    stripe: deps.stripe(),
   });
   const idOf = (step: StepView) => eventId(step.doc._id, step.doc.seq, step.at);
   const alert = (kind: string, step: StepView) => [
@@ -108,7 +108,7 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
   return {
     postCapture: async (step) => {
       const payment = paymentOf(step);
-      if (step.cause.kind === 'operator') await refuseKnownReceipt(needs.db, payment);
+      if (step.cause.kind === 'operator') await refuseKnownReceipt(deps.db, payment);
       return post(collectionSucceeded(payment, await destination(payment)));
     },
     recordEvent: (step) => {
@@ -121,7 +121,7 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
     openDeliveries: async (step) => {
       const { merchantId, mode, status } = collectionOf(step);
       const type = eventTypeOf[status as keyof typeof eventTypeOf];
-      return { actors: await needs.deliveriesOf({ id: idOf(step), type, merchantId, mode, atMs: step.at }) };
+      return { actors: await deps.deliveriesOf({ id: idOf(step), type, merchantId, mode, atMs: step.at }) };
     },
     postLateReceipt: (step) => post(latePaymentHeld({ ...paymentOf(step), effectiveAtMs: step.at })),
     releaseLate: async (step) => {
@@ -131,7 +131,7 @@ export function collectionWriteEffects(needs: CollectionNeeds): Writes {
     postReturn: (step) => post(latePaymentReturned({ ...paymentOf(step), effectiveAtMs: step.at })),
     reverseCapture: async (step) => {
       const payment = { ...paymentOf(step), effectiveAtMs: step.at };
-      const capture = await readCapture(needs.db, payment.mode, payment.collectionId);
+      const capture = await readCapture(deps.db, payment.mode, payment.collectionId);
       if (!capture) throw new Error(`${payment.collectionId} succeeded without a capture`);
       return post(successProvedFalse(payment, capture.entry._id, capture.from));
     },
@@ -161,7 +161,7 @@ async function refuseKnownReceipt(db: Db, { mode, collectionId, providerReferenc
 }
 
 /** Made after the commit, in the order of the chart. */
-export function collectionCallEffects(needs: CollectionNeeds): Calls {
+export function collectionCallEffects(deps: CollectionDeps): Calls {
   /** Makes a call over the rail of its mode. A process that has none leaves it to others; a push may be too late for that. */
   const onRail =
     (
@@ -169,7 +169,7 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       without: (view: CallView) => CallAnswer | CallPostponed = () => forAnother,
     ): CallEffect['run'] =>
     async (view) => {
-      const rail = needs.rails[view.doc.mode];
+      const rail = deps.rails[view.doc.mode];
       return rail ? work(rail, view) : without(view);
     };
   return {
@@ -189,7 +189,7 @@ export function collectionCallEffects(needs: CollectionNeeds): Calls {
       patienceMs: 30_000,
       factual: true,
       notBefore: (context) => context.askedAt as number,
-      run: onRail((rail, view) => ask(rail, view, () => claimedCodes(needs.db, view.doc._id))),
+      run: onRail((rail, view) => ask(rail, view, () => claimedCodes(deps.db, view.doc._id))),
     },
     reversePayment: {
       concurrency: 10,

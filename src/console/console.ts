@@ -43,7 +43,7 @@ export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
  * The operators' console: pages of plain HTML over the operators' routes. It shows what they answer and sends what
  * they take, in this process and with the operator's own rights; it has no other access to anything.
  */
-interface ConsoleOptions extends ConsoleNeeds {
+interface ConsoleOptions extends ConsoleDeps {
   inside: Inside;
   sessions: Sessions;
   tries: WrongTries;
@@ -52,7 +52,7 @@ interface ConsoleOptions extends ConsoleNeeds {
   merchantsUrl: string;
 }
 
-export interface ConsoleNeeds {
+export interface ConsoleDeps {
   clock: Clock;
   log: Log;
   /** Tells of each committed step, whichever process took it. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type { Clock, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { Clock, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Authenticate, OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';

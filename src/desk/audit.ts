@@ -1,4 +1,4 @@
-import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import { newId } from '../ids.ts';
 
 /** Every change that operators make leaves one audit line, in the commit of the change. */

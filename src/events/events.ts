@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BatchReader, type MongoCollectionSpec, type Doc, type Write } from '@kusanya/durable-actors';
+import { BatchReader, type Doc, type MongoCollectionSpec, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';

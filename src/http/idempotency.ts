@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import {
   BatchReader,
   type Clock,
-  type MongoCollectionSpec,
   isOutage,
+  type MongoCollectionSpec,
   StepReplayed,
   stopwatch,
   type Write,

@@ -1,4 +1,10 @@
-import { type Clock, type MongoCollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
+import {
+  type Clock,
+  type Doc,
+  type MongoCollectionSpec,
+  stopwatch,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { limits } from '../limits.ts';
 import { int64 } from '../mongo.ts';

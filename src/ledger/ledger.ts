@@ -1,4 +1,4 @@
-import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';

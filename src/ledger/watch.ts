@@ -1,4 +1,4 @@
-import type { Clock, MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Clock, Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import type { Db, Timestamp } from 'mongodb';
 import { raiseAlert } from '../alerts.ts';
 import { limits } from '../limits.ts';

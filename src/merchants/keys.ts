@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import type { UpdateFilter } from 'mongodb';
 import { newId } from '../ids.ts';
 import type { Mode } from '../mode.ts';

@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import {
   BatchReader,
   type Clock,
-  type MongoCollectionSpec,
   type Doc,
+  type MongoCollectionSpec,
   stopwatch,
   type Write,
 } from '@kusanya/durable-actors';

@@ -19,7 +19,7 @@ import { settlementDate } from '../settlement/settlement.ts';
 import { actorsByStatus, countInState, inStates, narrowed, type StateQuery, statesIn } from '../standing.ts';
 import { isoTime } from '../time.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
-import { type NeedsOptions, redisFaults } from './needs.ts';
+import { type OverviewDeps, redisFaults } from './needs.ts';
 
 /** How the service does, below what needs a person: the rail, the webhooks, the money, the machinery. */
 
@@ -36,7 +36,7 @@ const sampleSize = 200;
 const balancesMax = 20_000;
 
 /** What became of the collections of the last quarter of an hour. */
-export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode: Mode) {
+export async function readRail({ db, clock, actors, rails }: OverviewDeps, mode: Mode) {
   const rail = rails[mode];
   const since = { _id: { $gte: idFloor('col', clock.now() - recentMs) } };
   const counted = async (status: Status): Promise<Counted> => {
@@ -76,7 +76,7 @@ export async function readRail({ db, clock, actors, rails }: NeedsOptions, mode:
 }
 
 /** Deliveries under way, and how far behind they are. */
-export async function readWebhooks({ db, actors, clock }: NeedsOptions, mode: Mode) {
+export async function readWebhooks({ db, actors, clock }: OverviewDeps, mode: Mode) {
   const deliveries = actors.definition('delivery');
   const states = await statesIn(db, deliveries, mode);
   const sum = async (root: string) => {
@@ -112,7 +112,7 @@ export async function readWebhooks({ db, actors, clock }: NeedsOptions, mode: Mo
 }
 
 /** The sums of all merchants' balances, in whole shillings. */
-export async function readMoney({ db, clock, auditWatch }: NeedsOptions, mode: Mode) {
+export async function readMoney({ db, clock, auditWatch }: OverviewDeps, mode: Mode) {
   const [[sum], audit] = await Promise.all([
     db
       .collection<Doc>(balancesSpec.name)
@@ -150,7 +150,7 @@ export async function readMoney({ db, clock, auditWatch }: NeedsOptions, mode: M
 }
 
 /** Processes, queues, versions. */
-export async function readMachinery({ db, clock, actors, queues }: NeedsOptions) {
+export async function readMachinery({ db, clock, actors, queues }: OverviewDeps) {
   const leases = await db
     .collection<Doc & { owner: string; until: Date }>(leasesSpec.name)
     .find({})

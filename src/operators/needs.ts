@@ -48,7 +48,7 @@ export interface Tile {
   machine: string | null;
 }
 
-export interface NeedsOptions {
+export interface OverviewDeps {
   db: Db;
   clock: Clock;
   config: Pick<Config, 'sweepIntervalMs'>;
@@ -77,19 +77,19 @@ const failingStates = ['failing.warned', 'failing.warnedTwice', 'lastTry'];
 const disabledStates = ['disabled.automatic.probing', 'disabled.automatic.resting'];
 
 /** The tiles of a mode, the most pressing first. */
-export async function readNeeds(options: NeedsOptions, mode: Mode): Promise<Tile[]> {
+export async function readNeeds(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const tiles = await Promise.all([
-    breaches(options, mode),
-    underReview(options, mode),
-    pastDeadline(options, mode),
-    latePayments(options, mode),
-    railDown(options, mode),
-    settlements(options, mode),
-    endpoints(options, mode),
-    exhausted(options, mode),
-    quarantined(options, mode),
-    wakeupsLate(options, mode),
-    machinery(options, mode),
+    breaches(deps, mode),
+    underReview(deps, mode),
+    pastDeadline(deps, mode),
+    latePayments(deps, mode),
+    railDown(deps, mode),
+    settlements(deps, mode),
+    endpoints(deps, mode),
+    exhausted(deps, mode),
+    quarantined(deps, mode),
+    wakeupsLate(deps, mode),
+    machinery(deps, mode),
   ]);
   return tiles.flat().filter(({ count }) => count > 0);
 }
@@ -157,7 +157,7 @@ function standing(
   };
 }
 
-async function breaches({ auditWatch }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function breaches({ auditWatch }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const { open, staleSince } = await auditWatch.state();
   const ours = open.filter(({ breach }) => breach.mode === undefined || breach.mode === mode);
   const first = Math.min(...ours.map(({ firstSeenAt }) => firstSeenAt.getTime()));
@@ -169,7 +169,7 @@ async function breaches({ auditWatch }: NeedsOptions, mode: Mode): Promise<Tile[
   return [tile('ledger_breach', link, { count: ours.length, oldest_at }), ...stale];
 }
 
-async function underReview({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function underReview({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const { amountTzs, ...sum } = await tally(
     db,
     collectionsSpec.name,
@@ -180,7 +180,7 @@ async function underReview({ db, actors }: NeedsOptions, mode: Mode): Promise<Ti
 }
 
 /** Still with the customer or being asked about, though every deadline of its rail has passed. */
-async function pastDeadline({ db, actors, clock, rails }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function pastDeadline({ db, actors, clock, rails }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const { pushWindowMs, promptLifeMs, confirmDeadlineMs } = (rails[mode] ?? rails.test).terms;
   const allowedMs = pushWindowMs + promptLifeMs + confirmDeadlineMs + deadlineGraceMs;
   const before = { _id: { $lt: idFloor('col', clock.now() - allowedMs) } };
@@ -195,7 +195,7 @@ async function pastDeadline({ db, actors, clock, rails }: NeedsOptions, mode: Mo
   return [tile('past_deadline', link, { ...sum, amount_tzs: amountTzs })];
 }
 
-async function latePayments({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function latePayments({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const { amountTzs, ...sum } = await tally(
     db,
     collectionsSpec.name,
@@ -205,14 +205,14 @@ async function latePayments({ db, actors }: NeedsOptions, mode: Mode): Promise<T
   return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
 }
 
-async function railDown({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function railDown({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const states = ['open.waiting', 'open.held', 'halfOpen'];
   const { amountTzs: _none, ...sum } = await tally(db, 'breakers', standing(actors, 'breaker', mode, states));
   return [tile('rail_down', '/admin/rails', sum)];
 }
 
 async function settlements(
-  { db, actors, clock, settlementReader }: NeedsOptions,
+  { db, actors, clock, settlementReader }: OverviewDeps,
   mode: Mode,
 ): Promise<Tile[]> {
   const { amountTzs: _none, ...held } = await tally(
@@ -239,7 +239,7 @@ async function settlements(
   ];
 }
 
-async function endpoints({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function endpoints({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const link = `/admin/machines/endpoint/actors?mode=${mode}&state=`;
   const since = (field: string) => ({ oldest: { $toDate: `$snapshot.context.${field}` } });
   const [failing, disabled] = await Promise.all([
@@ -260,7 +260,7 @@ async function endpoints({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile
   ];
 }
 
-async function exhausted({ db, actors, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function exhausted({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const since = { _id: { $gte: idFloor('dlv', clock.now() - exhaustedMs) } };
   const { amountTzs: _none, ...sum } = await tally(
     db,
@@ -272,7 +272,7 @@ async function exhausted({ db, actors, clock }: NeedsOptions, mode: Mode): Promi
 }
 
 /** One tile for each machine that has some. */
-function quarantined({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+function quarantined({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
       const { amountTzs: _none, ...sum } = await tally(db, plural, {
@@ -289,7 +289,7 @@ function quarantined({ db, actors }: NeedsOptions, mode: Mode): Promise<Tile[]> 
 }
 
 /** One tile for each machine that has some. */
-function wakeupsLate({ db, actors, clock }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+function wakeupsLate({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
       const { amountTzs: _none, ...sum } = await tally(db, plural, {
@@ -306,7 +306,7 @@ function wakeupsLate({ db, actors, clock }: NeedsOptions, mode: Mode): Promise<T
 }
 
 /** Of the installation, whatever the mode. */
-async function machinery({ db, clock, config, queues }: NeedsOptions, mode: Mode): Promise<Tile[]> {
+async function machinery({ db, clock, config, queues }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const leader = await db
     .collection<ActorDoc & { until: Date }>('leases')
     .findOne({ _id: 'sweeper' }, { projection: { until: 1 } });

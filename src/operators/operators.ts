@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type MongoCollectionSpec, type Doc, stopwatch, type Write } from '@kusanya/durable-actors';
+import { type Doc, type MongoCollectionSpec, stopwatch, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { OperatorPrincipal, Role } from '../http/http.ts';
 import { newId } from '../ids.ts';

@@ -5,19 +5,17 @@ import { forOperators } from '../http/http.ts';
 import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { readMachinery, readMoney, readRail, readWebhooks } from './health.ts';
-import { type NeedsOptions, readNeeds } from './needs.ts';
-
-/**
- * The first page of an operator: what needs a person, and below it how the service does. Every figure comes
- * from an index or is counted no further than a bound, so it may be asked every few seconds.
- */
-export type OverviewAdminDeps = NeedsOptions;
+import { type OverviewDeps, readNeeds } from './needs.ts';
 
 /** Alerts shown beside the tiles, newest first, of both modes and looked for among the newest so many. */
 const alertsShown = 10;
 const alertsLooked = 200;
 
-export function showOverview(deps: OverviewAdminDeps) {
+/**
+ * The first page of an operator: what needs a person, and below it how the service does. Every figure comes
+ * from an index or is counted no further than a bound, so it may be asked every few seconds.
+ */
+export function showOverview(deps: OverviewDeps) {
   return forOperators({
     doc: described(
       'getOverview',
@@ -49,7 +47,7 @@ export function showOverview(deps: OverviewAdminDeps) {
   });
 }
 
-async function readAlerts({ db }: OverviewAdminDeps, mode: Mode) {
+async function readAlerts({ db }: OverviewDeps, mode: Mode) {
   const newest = await db
     .collection<AlertDoc>(alertsSpec.name)
     .find({})

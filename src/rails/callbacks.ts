@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Actors, type Clock, type MongoCollectionSpec, type Doc, eachOf } from '@kusanya/durable-actors';
+import { type Actors, type Clock, type Doc, eachOf, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';

@@ -5,7 +5,7 @@ import type { BreakerDoc } from './breakers.ts';
 import type { Rail } from './port.ts';
 
 /** What the effects of a breaker need. */
-export interface BreakerNeeds {
+export interface BreakerDeps {
   /** The rail of that name; undefined when it is no longer configured. */
   railNamed(name: string): Rail | undefined;
 }
@@ -24,13 +24,13 @@ export function breakerWriteEffects(): Record<(typeof breakerWrites)[number], Wr
 }
 
 /** Made after the commit. */
-export function breakerCallEffects(needs: BreakerNeeds): Record<(typeof breakerCalls)[number], CallEffect> {
+export function breakerCallEffects(deps: BreakerDeps): Record<(typeof breakerCalls)[number], CallEffect> {
   return {
     probeRail: {
       concurrency: 5,
       patienceMs: 60_000,
       run: async ({ doc, signal }) => {
-        const rail = needs.railNamed((doc as BreakerDoc).data.rail);
+        const rail = deps.railNamed((doc as BreakerDoc).data.rail);
         const isUp = rail !== undefined && (await rail.probe(signal)) === 'up';
         return { event: { type: isUp ? 'probe.succeeded' : 'probe.failed' } };
       },

@@ -1,4 +1,4 @@
-import type { MongoCollectionSpec, Doc, Write } from '@kusanya/durable-actors';
+import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Evidence } from './port.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock, MongoCollectionSpec, Doc, Lease } from '@kusanya/durable-actors';
+import type { Clock, Doc, Lease, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { NotSent } from './port.ts';
 

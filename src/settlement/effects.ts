@@ -4,7 +4,7 @@ import { bucketSettled, post } from '../ledger/ledger.ts';
 import { dateDueAtMs } from './calendar.ts';
 import type { SettlementDoc } from './documents.ts';
 
-interface SettlementNeeds {
+interface SettlementDeps {
   /** Sends `settlement.due` for each bucket of one merchant, mode and date. */
   settle(doc: SettlementDoc): Promise<void>;
 }
@@ -38,14 +38,14 @@ export function settlementWriteEffects(): Record<(typeof settlementWrites)[numbe
 
 /** Made after the commit. */
 export function settlementCallEffects(
-  needs: SettlementNeeds,
+  deps: SettlementDeps,
 ): Record<(typeof settlementCalls)[number], CallEffect> {
   return {
     collectBuckets: {
       concurrency: 5,
       patienceMs: 30_000,
       run: async ({ doc }) => {
-        await needs.settle(doc as SettlementDoc);
+        await deps.settle(doc as SettlementDoc);
         return { event: { type: 'buckets.read' } };
       },
     },

@@ -1,4 +1,4 @@
-import type { ActorDoc, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';

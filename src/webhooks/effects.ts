@@ -3,9 +3,9 @@ import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machine
 import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
 import type { replayCalls } from '../../machines/replay.ts';
 import { raiseAlert } from '../alerts.ts';
-import { type AttemptNeeds, attempt, laneOf } from './attempt.ts';
+import { type AttemptDeps, attempt, laneOf } from './attempt.ts';
 import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './documents.ts';
-import { type HeldNeeds, probeDelivery, releaseHeld } from './held.ts';
+import { type HeldDeps, probeDelivery, releaseHeld } from './held.ts';
 import { replayPage } from './replay.ts';
 import { lanes } from './slots.ts';
 
@@ -15,7 +15,7 @@ export { strandedRelease } from './held.ts';
 const recordingMs = 10_000;
 
 /** What the effects of deliveries and endpoints need. */
-export type WebhookNeeds = AttemptNeeds & HeldNeeds;
+export type WebhookDeps = AttemptDeps & HeldDeps;
 
 export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], WriteEffect> {
   return {
@@ -40,17 +40,17 @@ export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], 
   };
 }
 
-export function deliveryCallEffects(needs: WebhookNeeds): Record<(typeof deliveryCalls)[number], CallEffect> {
+export function deliveryCallEffects(deps: WebhookDeps): Record<(typeof deliveryCalls)[number], CallEffect> {
   return {
     postWebhook: {
       concurrency: lanes[0]!.concurrency,
       // An attempt ends by its own clock; until then nobody makes it again.
-      patienceMs: needs.config.webhooks.timeoutMs + recordingMs,
+      patienceMs: deps.config.webhooks.timeoutMs + recordingMs,
       lanes,
-      lane: (doc) => laneOf(needs, doc as DeliveryDoc),
-      run: (view) => attempt(needs, view),
+      lane: (doc) => laneOf(deps, doc as DeliveryDoc),
+      run: (view) => attempt(deps, view),
     },
-    tellEndpoint: { concurrency: 20, patienceMs: 15_000, run: (view) => tellEndpoint(needs, view) },
+    tellEndpoint: { concurrency: 20, patienceMs: 15_000, run: (view) => tellEndpoint(deps, view) },
   };
 }
 
@@ -68,20 +68,20 @@ export function endpointWriteEffects(): Record<(typeof endpointWrites)[number], 
   };
 }
 
-export function endpointCallEffects(needs: WebhookNeeds): Record<(typeof endpointCalls)[number], CallEffect> {
+export function endpointCallEffects(deps: WebhookDeps): Record<(typeof endpointCalls)[number], CallEffect> {
   return {
-    probeDelivery: { concurrency: 5, patienceMs: 30_000, run: (view) => probeDelivery(needs, view) },
-    releaseHeld: { concurrency: 10, patienceMs: 60_000, run: (view) => releaseHeld(needs, view) },
+    probeDelivery: { concurrency: 5, patienceMs: 30_000, run: (view) => probeDelivery(deps, view) },
+    releaseHeld: { concurrency: 10, patienceMs: 60_000, run: (view) => releaseHeld(deps, view) },
   };
 }
 
-export function replayCallEffects(needs: WebhookNeeds): Record<(typeof replayCalls)[number], CallEffect> {
+export function replayCallEffects(deps: WebhookDeps): Record<(typeof replayCalls)[number], CallEffect> {
   return {
-    replayPage: { concurrency: 2, patienceMs: 60_000, run: (view) => replayPage(needs, view) },
+    replayPage: { concurrency: 2, patienceMs: 60_000, run: (view) => replayPage(deps, view) },
   };
 }
 
-async function tellEndpoint({ actors }: WebhookNeeds, { doc, call }: CallView): Promise<CallAnswer> {
+async function tellEndpoint({ actors }: WebhookDeps, { doc, call }: CallView): Promise<CallAnswer> {
   const { outcome, charged, at } = call.params as { outcome: string; charged: boolean; at: number };
   await actors().send(
     { machine: 'endpoint', id: (doc as DeliveryDoc).data.endpointId },

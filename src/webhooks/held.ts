@@ -14,7 +14,7 @@ import { type DeliveryDoc, deliveriesSpec } from './documents.ts';
  * What waits for an endpoint to come back: held deliveries are released, and a disabled endpoint is probed with one
  * real delivery. Each delivery stands alone: one that is set aside is in nobody's way, be it the oldest.
  */
-export interface HeldNeeds {
+export interface HeldDeps {
   db: Db;
   actors(): Actors;
   clock: Clock;
@@ -31,7 +31,7 @@ const strandedMax = 1_000;
 const poisonedMax = 100;
 
 /** Deliveries that can take a step here: not set aside, and not of newer code, which a newer worker looks after. */
-export function steppable({ actors }: Pick<HeldNeeds, 'actors'>): Filter<DeliveryDoc> {
+export function steppable({ actors }: Pick<HeldDeps, 'actors'>): Filter<DeliveryDoc> {
   const version = versionOf(actors().definition('delivery'));
   return { quarantined: { $exists: false }, machineVersion: { $lte: version } };
 }
@@ -50,18 +50,18 @@ export async function eachAlone(work: readonly Promise<unknown>[]): Promise<numb
 }
 
 /** Has one real delivery tried although the endpoint is disabled (or about to be). */
-export async function probeDelivery(needs: HeldNeeds, { doc, call, at }: CallView): Promise<CallAnswer> {
+export async function probeDelivery(deps: HeldDeps, { doc, call, at }: CallView): Promise<CallAnswer> {
   const oldestHeld = call.params.which === 'oldestHeld';
   for (let poisoned = 0; poisoned < poisonedMax; poisoned += 1) {
-    const found = await needs.db
+    const found = await deps.db
       .collection<DeliveryDoc>(deliveriesSpec.name)
-      .find({ 'data.endpointId': doc._id, state: oldestHeld ? 'held' : 'failed', ...steppable(needs) })
+      .find({ 'data.endpointId': doc._id, state: oldestHeld ? 'held' : 'failed', ...steppable(deps) })
       .project<{ _id: string }>({ _id: 1 })
       .sort({ _id: oldestHeld ? 1 : -1 })
       .limit(1)
       .next();
     if (!found) return { event: { type: 'probe.none' } };
-    const probed = needs
+    const probed = deps
       .actors()
       .send(
         { machine: 'delivery', id: found._id },
@@ -74,10 +74,10 @@ export async function probeDelivery(needs: HeldNeeds, { doc, call, at }: CallVie
 }
 
 /** Releases held deliveries, oldest first, a page at a time while the endpoint stays active. */
-export async function releaseHeld(needs: HeldNeeds, { doc, call }: CallView): Promise<CallAnswer> {
-  const endpoint = await needs.actors().read({ machine: 'endpoint', id: doc._id });
+export async function releaseHeld(deps: HeldDeps, { doc, call }: CallView): Promise<CallAnswer> {
+  const endpoint = await deps.actors().read({ machine: 'endpoint', id: doc._id });
   if (!endpoint || !isOpen(endpoint.state)) return { event: { type: 'release.done' } };
-  const released = await releasePage(needs, doc._id, call.id);
+  const released = await releasePage(deps, doc._id, call.id);
   return { event: { type: released === releaseSize ? 'release.more' : 'release.done' } };
 }
 
@@ -85,20 +85,20 @@ function isOpen(state: string): boolean {
   return state === 'active' || state.startsWith('failing');
 }
 
-async function releasePage(needs: HeldNeeds, endpointId: string, cause: string): Promise<number> {
-  const held = await needs.db
+async function releasePage(deps: HeldDeps, endpointId: string, cause: string): Promise<number> {
+  const held = await deps.db
     .collection<DeliveryDoc>(deliveriesSpec.name)
-    .find({ 'data.endpointId': endpointId, state: 'held', ...steppable(needs) })
+    .find({ 'data.endpointId': endpointId, state: 'held', ...steppable(deps) })
     .project<{ _id: string }>({ _id: 1 })
     .sort({ _id: 1 })
     .limit(releaseSize)
     .toArray();
   const release = ({ _id }: { _id: string }) =>
-    needs
+    deps
       .actors()
       .send(
         { machine: 'delivery', id: _id },
-        { type: 'delivery.released', at: needs.clock.now() },
+        { type: 'delivery.released', at: deps.clock.now() },
         { stepId: `${cause}.${_id}`, cause: { kind: 'call', id: cause } },
       );
   for (let from = 0; from < held.length; from += releaseAtOnce) {
@@ -112,23 +112,23 @@ async function releasePage(needs: HeldNeeds, endpointId: string, cause: string):
  * The sweep's part: deliveries that are held although their endpoint is open (it was enabled in the very moment
  * they were being held) are released too. Each round goes on where the last one ended.
  */
-export function strandedRelease(needs: HeldNeeds): () => Promise<void> {
+export function strandedRelease(deps: HeldDeps): () => Promise<void> {
   let last = '';
   return async () => {
     const faults: unknown[] = [];
     for (let looked = 0; looked < strandedMax; looked += 1) {
-      const endpointId = await nextWithHeld(needs, last);
+      const endpointId = await nextWithHeld(deps, last);
       last = endpointId ?? '';
       if (endpointId === undefined) break;
-      await releaseIfOpen(needs, endpointId).catch((error) => faults.push(error));
+      await releaseIfOpen(deps, endpointId).catch((error) => faults.push(error));
     }
     if (faults.length > 0) throw faults[0];
   };
 }
 
 /** From one endpoint with held deliveries to the next, however many each of them has. */
-async function nextWithHeld(needs: HeldNeeds, last: string): Promise<string | undefined> {
-  const next = await needs.db
+async function nextWithHeld(deps: HeldDeps, last: string): Promise<string | undefined> {
+  const next = await deps.db
     .collection<DeliveryDoc>(deliveriesSpec.name)
     .find({ 'data.endpointId': { $gt: last }, state: 'held' })
     .project<{ data: { endpointId: string } }>({ 'data.endpointId': 1, _id: 0 })
@@ -138,9 +138,9 @@ async function nextWithHeld(needs: HeldNeeds, last: string): Promise<string | un
   return next?.data.endpointId;
 }
 
-async function releaseIfOpen(needs: HeldNeeds, endpointId: string): Promise<void> {
-  const endpoint = await needs.actors().read({ machine: 'endpoint', id: endpointId });
+async function releaseIfOpen(deps: HeldDeps, endpointId: string): Promise<void> {
+  const endpoint = await deps.actors().read({ machine: 'endpoint', id: endpointId });
   if (endpoint && isOpen(endpoint.state)) {
-    await releasePage(needs, endpointId, `sweep.${needs.clock.now()}`);
+    await releasePage(deps, endpointId, `sweep.${deps.clock.now()}`);
   }
 }

@@ -1,6 +1,6 @@
 import type { CallAnswer, CallView } from '@kusanya/durable-actors';
 import { type DeliveryDoc, deliveriesSpec, failedSince, type ReplayDoc } from './documents.ts';
-import { eachAlone, type HeldNeeds } from './held.ts';
+import { eachAlone, type HeldDeps } from './held.ts';
 
 export const replayPageSize = 100;
 /** With a page of 100 this is at most 100 deliveries a second. */
@@ -8,10 +8,10 @@ export const replayPageDelayMs = 1_000;
 const replayAtOnce = 10;
 
 /** One page. A delivery of newer code fails it, after all others had their turn: a newer worker makes it again. */
-export async function replayPage(needs: HeldNeeds, { doc, call }: CallView): Promise<CallAnswer> {
+export async function replayPage(deps: HeldDeps, { doc, call }: CallView): Promise<CallAnswer> {
   const { data, snapshot } = doc as ReplayDoc;
   const { cursor } = snapshot.context;
-  const page = await needs.db
+  const page = await deps.db
     .collection<DeliveryDoc>(deliveriesSpec.name)
     .find({ ...failedSince(data.endpointId, data.since), ...(cursor ? { _id: { $gt: cursor } } : {}) })
     .project<{ _id: string }>({ _id: 1 })
@@ -19,11 +19,11 @@ export async function replayPage(needs: HeldNeeds, { doc, call }: CallView): Pro
     .limit(replayPageSize)
     .toArray();
   const recover = ({ _id }: { _id: string }) =>
-    needs
+    deps
       .actors()
       .send(
         { machine: 'delivery', id: _id },
-        { type: 'delivery.recovered', at: needs.clock.now() },
+        { type: 'delivery.recovered', at: deps.clock.now() },
         { stepId: `${call.id}.${_id}`, cause: { kind: 'operator', id: data.by } },
       );
   let replayed = 0;

@@ -7,7 +7,7 @@ import type { Mode } from '../mode.ts';
 import { type DeliveryDoc, deliveriesSpec } from './documents.ts';
 import type { Webhooks } from './webhooks.ts';
 
-interface ResendNeeds {
+interface ResendDeps {
   db: Db;
   actors: Actors;
   clock: Clock;
@@ -40,29 +40,29 @@ export interface Resent {
  * @throws StepReplayed: another request with this key was answered
  */
 export async function resendEvent(
-  needs: ResendNeeds,
+  deps: ResendDeps,
   asked: Resend,
   record: (resent: readonly Resent[]) => Write,
 ): Promise<Resent[] | undefined> {
   const { merchantId, mode, eventId, endpointId } = asked;
-  const event = await needs.events.find(eventId);
+  const event = await deps.events.find(eventId);
   if (!event || event.merchantId !== merchantId || event.mode !== mode) return undefined;
-  const endpoints = (await needs.webhooks.list(merchantId)).filter((each) => each.mode === mode);
+  const endpoints = (await deps.webhooks.list(merchantId)).filter((each) => each.mode === mode);
   const meant = endpoints.filter(({ _id, data: { eventTypes } }) =>
     endpointId === undefined ? wants(eventTypes, event.type) : _id === endpointId,
   );
   if (endpointId !== undefined && meant.length === 0) return undefined;
-  const deliveries = await needs.db
+  const deliveries = await deps.db
     .collection<DeliveryDoc>(deliveriesSpec.name)
     .find({ 'data.eventId': { $eq: eventId } })
     .toArray();
   const resent = await Promise.all(
     meant.map(async ({ _id }) => {
       const known = deliveries.find(({ data }) => data.endpointId === _id);
-      return { endpointId: _id, deliveryId: await sendAgain(needs, asked, event, _id, known?._id) };
+      return { endpointId: _id, deliveryId: await sendAgain(deps, asked, event, _id, known?._id) };
     }),
   );
-  await needs.actors.commit([record(resent)]);
+  await deps.actors.commit([record(resent)]);
   return resent;
 }
 
@@ -71,7 +71,7 @@ function wants(eventTypes: readonly string[] | undefined, type: string): boolean
 }
 
 async function sendAgain(
-  { actors, clock, webhooks }: ResendNeeds,
+  { actors, clock, webhooks }: ResendDeps,
   { merchantId, mode, eventId, idempotencyKey, requestId }: Resend,
   { type }: EventDoc,
   endpointId: string,

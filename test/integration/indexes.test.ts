@@ -27,7 +27,10 @@ describe('Indexes', () => {
     await db.collection('collections').createIndex(actorsByState);
     await db.collection('events').createIndex({ merchantId: 1, mode: 1, _id: -1 });
     await prepareDatabase(db, mongoCollectionSpecs);
-    const gone = await Promise.all([retireIndexes(db, mongoCollectionSpecs), retireIndexes(db, mongoCollectionSpecs)]);
+    const gone = await Promise.all([
+      retireIndexes(db, mongoCollectionSpecs),
+      retireIndexes(db, mongoCollectionSpecs),
+    ]);
     expect(new Set(gone.flat())).to.deep.equal(
       new Set(['collections.mode_1_state_1__id_-1', 'events.merchantId_1_mode_1__id_-1']),
     );

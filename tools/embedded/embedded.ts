@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { readMachine } from '../../src/config.ts';
-import { startGuard } from './guard.ts';
 import type { Search } from './find.ts';
+import { startGuard } from './guard.ts';
 import { lockDataDir, lockState } from './lock.ts';
 import { mongodPlan, mongodUri } from './mongod.ts';
 import { redisPlan, redisUrl } from './redis.ts';

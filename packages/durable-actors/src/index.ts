@@ -14,11 +14,11 @@ export type { Lanes } from './lanes.ts';
 export { Lease, leasesSpec } from './lease.ts';
 export type { Log } from './log.ts';
 export {
-  type MongoCollectionSpec,
   connectMongo,
   type Doc,
   isOutage,
   keepClock,
+  type MongoCollectionSpec,
   prepareDatabase,
   type Write,
 } from './mongo.ts';

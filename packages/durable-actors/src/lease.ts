@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
-import type { MongoCollectionSpec, Doc } from './mongo.ts';
+import type { Doc, MongoCollectionSpec } from './mongo.ts';
 
 export const leasesSpec: MongoCollectionSpec = { name: 'leases' };
 

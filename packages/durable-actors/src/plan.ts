@@ -14,7 +14,7 @@ import {
   StepReplayed,
   versionOf,
 } from './document.ts';
-import type { MongoCollectionSpec, Doc, Write } from './mongo.ts';
+import type { Doc, MongoCollectionSpec, Write } from './mongo.ts';
 import type { SharedParts } from './shared.ts';
 import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
 

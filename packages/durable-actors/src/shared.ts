@@ -3,7 +3,7 @@ import type { Db } from 'mongodb';
 import { BatchReader } from './batch.ts';
 import type { Committer } from './commit.ts';
 import { type ActorDoc, type MachineDefinition, Poison } from './document.ts';
-import type { MongoCollectionSpec, Doc } from './mongo.ts';
+import type { Doc, MongoCollectionSpec } from './mongo.ts';
 
 /** A part of contexts that very many actors have alike; `_id` follows from `value`. Never changed, never removed. */
 interface SharedPart extends Doc {

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { Clock, MongoCollectionSpec, Doc } from '@kusanya/durable-actors';
+import type { Clock, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { MpesaConfig } from '../../config.ts';
 import type { SessionStore, Sessions } from './session.ts';

@@ -5,7 +5,6 @@ import { Handover } from '../../src/handover.ts';
 import {
   type ActorDoc,
   Actors,
-  type MongoCollectionSpec,
   Committer,
   connectMongo,
   type Labels,
@@ -13,6 +12,7 @@ import {
   type Log,
   leasesSpec,
   type MachineDefinition,
+  type MongoCollectionSpec,
   MovableClock,
   prepareDatabase,
   Queues,
