@@ -1,27 +1,16 @@
 import { createHash } from 'node:crypto';
-import { BatchReader, type Doc, type MongoCollectionSpec, type Write } from '@kusanya/durable-actors';
+import { BatchReader, type MongoCollectionSpec, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
-import { allEventTypes, type testEventType } from './schema.ts';
+import type { EventDoc } from './documents.ts';
+import { allEventTypes } from './schema.ts';
 
+export type { EventDoc, EventType } from './documents.ts';
 export { allEventTypes, eventTypes, testEventType } from './schema.ts';
 export { Tails, TooManyTails } from './tails.ts';
-
-/** What happened, as merchants are told it (CONTRACT 12). Events are written once and never changed. */
-export type EventType = 'collection.succeeded' | 'collection.failed' | 'collection.expired';
-
-export interface EventDoc extends Doc {
-  type: EventType | typeof testEventType;
-  collectionId: string;
-  merchantId: string;
-  mode: Mode;
-  createdAt: Date;
-  /** The exact text that is signed and sent, the same for every attempt. */
-  body: string;
-}
 
 /** The type in the middle: a list of all types names each, and is merged in the order of ids. */
 const ofMerchant = { merchantId: 1, mode: 1, type: 1, _id: -1 } as const;

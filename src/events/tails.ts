@@ -4,7 +4,7 @@ import { earOf } from '../ear.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Mode } from '../mode.ts';
-import type { EventDoc, Events } from './events.ts';
+import type { EventDoc } from './documents.ts';
 
 /**
  * Requests that wait for an event. A commit tells the news of its events, in its own process directly and in the others
@@ -12,7 +12,7 @@ import type { EventDoc, Events } from './events.ts';
  * lost is made good by the next request.
  */
 interface TailsOptions {
-  events: Pick<Events, 'onCommitted'>;
+  events: { onCommitted(listener: (committed: readonly EventDoc[]) => void): void };
   /** Fails at once where it cannot answer; its settings are also those of the connection that listens. */
   redis: Redis;
   /** What the channel's name begins with. */

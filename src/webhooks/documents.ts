@@ -3,6 +3,7 @@ import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { EventType } from '../events/events.ts';
+import type { Mode } from '../mode.ts';
 import { actorIndexes, actorsByState } from '../standing.ts';
 
 /** What this room stores: endpoints, deliveries with their attempts, and replays. */
@@ -82,4 +83,15 @@ export function failedSince(endpointId: string, since: Date) {
     updatedAt: { $gte: since },
     quarantined: { $exists: false },
   };
+}
+
+/** What a delivery is made of. */
+export interface NewDelivery {
+  eventId: string;
+  endpointId: string;
+  /** Of the event. */
+  type: string;
+  merchantId: string;
+  mode: Mode;
+  atMs: number;
 }

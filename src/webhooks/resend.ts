@@ -1,18 +1,24 @@
-import { type Actors, type Cause, type Clock, StepRaced, type Write } from '@kusanya/durable-actors';
+import {
+  type Actors,
+  type Cause,
+  type Clock,
+  type NewActor,
+  StepRaced,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { EventDoc, Events } from '../events/events.ts';
 import { derivedId, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
-import { type DeliveryDoc, deliveriesSpec } from './documents.ts';
-import type { Webhooks } from './webhooks.ts';
+import { type DeliveryDoc, deliveriesSpec, type EndpointDoc, type NewDelivery } from './documents.ts';
 
 interface ResendDeps {
   db: Db;
   actors: Actors;
   clock: Clock;
   events: Pick<Events, 'find'>;
-  webhooks: Webhooks;
+  webhooks: { list(merchantId: string): Promise<EndpointDoc[]>; newDelivery(of: NewDelivery): NewActor };
 }
 
 /** What a merchant asks for. */

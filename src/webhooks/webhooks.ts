@@ -5,7 +5,7 @@ import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
-import { type EndpointDoc, endpointsSpec, type SealedSecret } from './documents.ts';
+import { type EndpointDoc, endpointsSpec, type NewDelivery, type SealedSecret } from './documents.ts';
 import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
 
 export * from './documents.ts';
@@ -136,15 +136,7 @@ export class Webhooks {
       );
   }
 
-  newDelivery(of: {
-    eventId: string;
-    endpointId: string;
-    type: string;
-    merchantId: string;
-    mode: Mode;
-    atMs: number;
-  }): NewActor {
-    const { eventId, endpointId, type, merchantId, mode, atMs } = of;
+  newDelivery({ eventId, endpointId, type, merchantId, mode, atMs }: NewDelivery): NewActor {
     const delaysMs = [...this.#options.config.webhooks.retryDelaysMs];
     return {
       machine: 'delivery',

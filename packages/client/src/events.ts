@@ -1,14 +1,9 @@
 import { List } from './list.ts';
-import { type TailOptions, tail } from './tail.ts';
+import { type AnyEvent, type EventFilters, type TailOptions, tail } from './tail.ts';
 import type { CallOptions, CreateOptions, Transport } from './transport.ts';
 import type { Operations } from './written/routes.ts';
 
-/** An event as the service answers it. */
-export type AnyEvent = Operations['getEvent']['answer'];
-
 export type Resend = Operations['resendEvent']['answer'];
-
-export type EventFilters = NonNullable<Operations['listEvents']['query']>;
 
 export class Events {
   readonly #transport: Transport;

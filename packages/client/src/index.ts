@@ -8,7 +8,7 @@ export {
   type Outcome,
   StillPending,
 } from './errors.ts';
-export type { AnyEvent, EventFilters, Events } from './events.ts';
+export type { Events } from './events.ts';
 export { Kusanya } from './kusanya.ts';
 export type { List, Page } from './list.ts';
 export type {
@@ -18,7 +18,7 @@ export type {
   SettlementFilters,
   Settlements,
 } from './money.ts';
-export type { TailOptions } from './tail.ts';
+export type { AnyEvent, EventFilters, TailOptions } from './tail.ts';
 export type { CallOptions, CreateOptions, Options } from './transport.ts';
 export * as webhooks from './webhooks.ts';
 export type * from './written/schemas.ts';

@@ -1,6 +1,18 @@
-import type { AnyEvent, EventFilters, Events } from './events.ts';
+import type { List } from './list.ts';
 import { sleep } from './time.ts';
-import { isPassing } from './transport.ts';
+import { type CallOptions, isPassing } from './transport.ts';
+import type { Operations } from './written/routes.ts';
+
+/** An event as the service answers it. */
+export type AnyEvent = Operations['getEvent']['answer'];
+
+export type EventFilters = NonNullable<Operations['listEvents']['query']>;
+
+/** Where events are read. */
+interface Source {
+  list(filters?: EventFilters, options?: CallOptions): List<AnyEvent, EventFilters>;
+  retrieve(id: string, options?: CallOptions): Promise<AnyEvent>;
+}
 
 export interface TailOptions {
   /** The id of the last event that was handled; without one the tail begins with what happens from now on. */
@@ -25,7 +37,7 @@ const longestPauseMs = 15_000;
  * that was asked with, not before the one it becomes: a machine that slept has moved on by more than lateMs.
  */
 export async function* tail(
-  events: Pick<Events, 'list' | 'retrieve'>,
+  events: Source,
   waitSeconds: number,
   { after, signal, ...filters }: TailOptions,
 ): AsyncGenerator<AnyEvent, void, undefined> {
