@@ -15,7 +15,7 @@ import { AlertTeller } from './alerts.ts';
 import type { Config } from './config.ts';
 import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
-import { entriesOf, readBalance } from './ledger/ledger.ts';
+import { ownEntriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import { createMerchantApp, createOperatorApp, operatorBehind } from './listeners.ts';
 import type { Log } from './log.ts';
@@ -244,16 +244,16 @@ async function startListeners(
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock }),
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
-      readBalance: (merchantId, mode) => readBalance(db, merchantId, mode),
-      readEvent: (who, id) => events.show(who, id),
-      readEvents: (who, query) => events.list(who, query),
+      readBalance: ({ merchantId, mode }) => readBalance(db, merchantId, mode),
+      readEvent: (whose, id) => events.show(whose, id),
+      readEvents: (whose, query) => events.list(whose, query),
       tails: wired.tails,
       resendEvent: (asked, record) => resendEvent(wired, asked, record),
       callbacks: wired.callbacks,
       money: {
-        entries: (filter, page) => entriesOf(db, filter, page),
+        entries: (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
         settlements: wired.settlementReader,
-        collections: (ids) => collections.many(ids),
+        collections: (whose, ids) => collections.many(whose, ids),
       },
     });
     baseUrl = await open(merchantApp, config.port, config.host);

@@ -393,6 +393,20 @@ describe('the house', () => {
     none(faults);
   });
 
+  it('calls own only what was read for its merchant and mode', () => {
+    const claimed = /\b(as |(find|findOne|aggregate|collection|project)<)(readonly )?Own</;
+    const faults = ofProduct
+      .filter(({ path }) => path !== 'src/whose.ts')
+      .flatMap(({ path, text }) =>
+        text
+          .split('\n')
+          .flatMap((line, index) =>
+            claimed.test(line) ? [`${path}:${index + 1}: read it by ownOf or isOwn of src/whose.ts`] : [],
+          ),
+      );
+    none(faults);
+  });
+
   it('says in one place what modes there are', () => {
     const union = /'live' \| 'test'|'test' \| 'live'/;
     const faults = ofSrc

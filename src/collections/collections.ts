@@ -15,6 +15,7 @@ import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
 import { crowdIndexes } from '../standing.ts';
+import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
 import { Admission } from './admission.ts';
 import { isSandbox, isTestPhone, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
@@ -165,16 +166,15 @@ export class Collections {
   }
 
   /** One collection of this merchant and mode; undefined for everybody else's. */
-  async get(principal: Principal, id: string): Promise<CollectionObject | undefined> {
+  async get(whose: Whose, id: string): Promise<Own<CollectionObject> | undefined> {
     const doc = await this.#reader.read(id);
-    if (!doc || doc.merchantId !== principal.merchantId || doc.mode !== principal.mode) return undefined;
-    return presentCollection(doc);
+    return doc && isOwn(whose, doc) ? fromOwn(doc, presentCollection) : undefined;
   }
 
-  /** The collections of these ids as merchants see them, in the order of the ids; those that cannot be shown left out. */
-  async many(ids: readonly string[]): Promise<CollectionObject[]> {
+  /** Those of these ids that are this merchant's and mode's, in the order of the ids; what cannot be shown left out. */
+  async many(whose: Whose, ids: readonly string[]): Promise<Own<CollectionObject>[]> {
     const found = await Promise.all(ids.map((id) => this.#reader.read(id)));
-    return this.#presented(found.filter((doc) => doc !== undefined));
+    return this.#presented(found.flatMap((doc) => (doc && isOwn(whose, doc) ? [doc] : [])));
   }
 
   /**
@@ -182,10 +182,10 @@ export class Collections {
    * nobody can show (the auditor tells of it) is left out: it takes no other with it.
    */
   async list(
-    principal: Principal,
+    whose: Whose,
     query: CollectionQuery,
-  ): Promise<{ data: CollectionObject[]; hasMore: boolean }> {
-    const filter: Filter<CollectionDoc> = { merchantId: principal.merchantId, mode: principal.mode };
+  ): Promise<{ data: Own<CollectionObject>[]; hasMore: boolean }> {
+    const filter: Filter<CollectionDoc> = {};
     const bounds: { $lt?: string; $gte?: string } = {};
     if (query.startingAfter) bounds.$lt = query.startingAfter;
     if (query.createdToMs !== undefined) {
@@ -195,7 +195,7 @@ export class Collections {
     if (query.createdFromMs !== undefined) bounds.$gte = idFloor('col', Math.max(0, query.createdFromMs));
     if (Object.keys(bounds).length > 0) filter._id = bounds;
     const hint = narrow(filter, query);
-    const found = await this.#stored
+    const found = await ownOf(this.#stored, whose)
       .find(filter, { hint })
       .sort({ _id: -1 })
       .limit(query.limit + 1)
@@ -206,14 +206,14 @@ export class Collections {
   }
 
   /** Documents outlive the code that wrote them: lifted before they are shown. */
-  #shown(docs: readonly CollectionDoc[]): Promise<CollectionDoc[]> {
+  #shown<D extends CollectionDoc>(docs: readonly D[]): Promise<D[]> {
     return this.#options.actors.shown('collection', docs);
   }
 
-  #presented(docs: readonly CollectionDoc[]): CollectionObject[] {
+  #presented(docs: readonly Own<CollectionDoc>[]): Own<CollectionObject>[] {
     return docs.flatMap((doc) => {
       try {
-        return [presentCollection(doc)];
+        return [fromOwn(doc, presentCollection)];
       } catch (error) {
         this.#options.log.error(
           { collection: doc._id, error: String(error) },

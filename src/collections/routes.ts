@@ -14,6 +14,7 @@ import {
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Principal } from '../merchants/merchants.ts';
+import type { Own, Whose } from '../whose.ts';
 import { type CollectionQuery, FeeTooHigh, NoRail } from './collections.ts';
 import { testPhones } from './phone.ts';
 import {
@@ -40,9 +41,9 @@ export interface CollectionsApi {
     requestId: string,
     recordWrite: RecordWrite,
   ): Promise<ProducedAnswer>;
-  get(principal: Principal, id: string): Promise<CollectionObject | undefined>;
+  get(whose: Whose, id: string): Promise<Own<CollectionObject> | undefined>;
   /** Newest first. */
-  list(principal: Principal, query: CollectionQuery): Promise<{ data: CollectionObject[]; hasMore: boolean }>;
+  list(whose: Whose, query: CollectionQuery): Promise<{ data: Own<CollectionObject>[]; hasMore: boolean }>;
 }
 
 const tag = 'Collections';

@@ -5,6 +5,7 @@ import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
+import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
 import type { EventDoc } from './documents.ts';
 import { allEventTypes } from './schema.ts';
 
@@ -48,12 +49,6 @@ export function recordEvent(event: {
   const body = JSON.stringify({ id, type, created_at: isoTime(atMs), mode, data });
   const doc: EventDoc = { _id: id, type, collectionId, merchantId, mode, createdAt: new Date(atMs), body };
   return { op: 'insert', into: eventsSpec.name, doc, onDuplicate: 'refuse' };
-}
-
-/** Whose events. */
-interface Whose {
-  merchantId: string;
-  mode: Mode;
 }
 
 export interface EventQuery {
@@ -121,29 +116,26 @@ export class Events {
   }
 
   /** `GET /v1/events/{id}`: the event of this merchant and mode with `object` added, as JSON text. */
-  async show(principal: Whose, id: string): Promise<string | undefined> {
+  async show(whose: Whose, id: string): Promise<Own<string> | undefined> {
     const event = await this.find(id);
-    if (!event || event.merchantId !== principal.merchantId || event.mode !== principal.mode)
-      return undefined;
-    return shownOf(event);
+    return event && isOwn(whose, event) ? fromOwn(event, shownOf) : undefined;
   }
 
   /** A page of a merchant and mode, newest first, each as JSON text. Cursors are compared, never looked up. */
-  async list(whose: Whose, query: EventQuery): Promise<{ data: string[]; hasMore: boolean }> {
+  async list(whose: Whose, query: EventQuery): Promise<{ data: Own<string>[]; hasMore: boolean }> {
     const { limit, type, collectionId, endingBefore } = query;
-    const { merchantId, mode } = whose;
     const _id = boundsOf(query);
     const filter = {
-      ...{ merchantId: { $eq: merchantId }, mode, type: { $in: type ? [type] : [...allEventTypes] } },
+      type: { $in: type ? [type] : [...allEventTypes] },
       ...(collectionId === undefined ? {} : { collectionId: { $eq: collectionId } }),
       ...(_id ? { _id } : {}),
     };
-    const found = await this.#stored
+    const found = await ownOf(this.#stored, whose)
       .find(filter, { hint: collectionId === undefined ? ofMerchant : { collectionId: 1 } })
       .sort({ _id: endingBefore === undefined ? -1 : 1 })
       .limit(limit + 1)
       .toArray();
-    const page = found.slice(0, limit).map(shownOf);
+    const page = found.slice(0, limit).map((event) => fromOwn(event, shownOf));
     return { data: endingBefore === undefined ? page : page.reverse(), hasMore: found.length > limit };
   }
 

@@ -11,7 +11,7 @@ import {
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
+import type { Own, Whose } from '../whose.ts';
 import { type EventQuery, type Tails, TooManyTails } from './events.ts';
 import { allEventTypes, eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
 
@@ -19,16 +19,13 @@ import { allEventTypes, eventObject, eventTypes, testEventType, webhookEvent } f
  * One event of a merchant and mode as the API returns it (with `object: "event"`), as an object or ready JSON;
  * undefined for an unknown, foreign or other-mode id.
  */
-export type ReadEvent = (
-  who: { merchantId: string; mode: Mode },
-  id: string,
-) => Promise<object | string | undefined>;
+export type ReadEvent = (whose: Whose, id: string) => Promise<Own<object | string> | undefined>;
 
 /** A page of a merchant's and mode's events, each as JSON text. */
 export type ReadEvents = (
-  who: { merchantId: string; mode: Mode },
+  whose: Whose,
   query: EventQuery,
-) => Promise<{ data: string[]; hasMore: boolean }>;
+) => Promise<{ data: Own<string>[]; hasMore: boolean }>;
 
 const eventFilters = {
   type: Type.Optional(Type.Enum([...allEventTypes])),

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { earOf } from '../ear.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Mode } from '../mode.ts';
+import type { Whose } from '../whose.ts';
 import type { EventDoc } from './documents.ts';
 
 /**
@@ -24,9 +24,7 @@ interface TailsOptions {
 type News = Pick<EventDoc, 'merchantId' | 'mode' | 'type' | 'collectionId'>;
 
 /** Who waits, and for what; every field that is there narrows. */
-export interface Wanted {
-  merchantId: string;
-  mode: Mode;
+export interface Wanted extends Whose {
   keyId: string;
   type?: News['type'] | undefined;
   collectionId?: string | undefined;
@@ -154,7 +152,7 @@ export class Tails {
   }
 }
 
-function ownerOf({ merchantId, mode }: Pick<News, 'merchantId' | 'mode'>): string {
+function ownerOf({ merchantId, mode }: Whose): string {
   return `${merchantId}.${mode}`;
 }
 

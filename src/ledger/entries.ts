@@ -1,7 +1,8 @@
-import type { Db, Filter } from 'mongodb';
+import type { Db, Filter, FindCursor } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
+import { type Own, ownOf, type Whose } from '../whose.ts';
 import { type EntryType, type JournalEntry, type Line, parseAccount } from './postings.ts';
 
 /**
@@ -76,23 +77,48 @@ export type EntryFilter = {
   postedBeforeMs?: number;
 };
 
-export type EntryPage = { entries: PostedEntry[]; hasMore: boolean };
+export type EntryPage<Entry = PostedEntry> = { entries: Entry[]; hasMore: boolean };
+
+/** What one merchant's in one mode are narrowed by. */
+export type OwnEntryFilter = Omit<EntryFilter, keyof Whose>;
+
+/** Entries of a mode, of all merchants or of one, for operators. */
+export function entriesOf(
+  db: Db,
+  { mode, merchantId, ...filter }: EntryFilter,
+  page: { limit: number; startingAfter?: string },
+): Promise<EntryPage> {
+  const ofMerchant = merchantId ? [{ merchantId: { $eq: merchantId } }] : [];
+  const conditions = [{ mode }, ...ofMerchant, ...conditionsOf(filter)];
+  return pageOf((...more) => stored(db).find({ $and: [...conditions, ...more] }), page);
+}
+
+/** Entries of one merchant in one mode. */
+export function ownEntriesOf(
+  db: Db,
+  whose: Whose,
+  filter: OwnEntryFilter,
+  page: { limit: number; startingAfter?: string },
+): Promise<EntryPage<Own<PostedEntry>>> {
+  const own = ownOf(stored(db), whose);
+  return pageOf((...more) => own.find({ $and: [{}, ...conditionsOf(filter), ...more] }), page);
+}
+
+function stored(db: Db) {
+  return db.collection<PostedEntry>('journal_entries');
+}
 
 /**
  * Entries newest first, a page at a time. `startingAfter` is the transaction id of the last entry of the page
  * before; it is compared and never looked up, so anybody else's reveals nothing.
  */
-export async function entriesOf(
-  db: Db,
-  filter: EntryFilter,
+async function pageOf<Entry extends PostedEntry>(
+  find: (...more: Filter<PostedEntry>[]) => FindCursor<Entry>,
   page: { limit: number; startingAfter?: string },
-): Promise<EntryPage> {
-  const stored = db.collection<PostedEntry>('journal_entries');
-  const conditions = conditionsOf(filter);
-  const find = (...more: Filter<PostedEntry>[]) => stored.find({ $and: [...conditions, ...more] });
+): Promise<EntryPage<Entry>> {
   const { limit, startingAfter } = page;
   const startMs = startingAfter === undefined ? Number.POSITIVE_INFINITY : idTimeOf(startingAfter);
-  const found: Known[] = [];
+  const found: Known<Entry>[] = [];
   if (startingAfter !== undefined && Number.isFinite(startMs)) {
     // Entries of one millisecond are ordered by their ids, which the database does not know: there are few.
     const beside = await find({ postedAt: new Date(startMs) }).toArray();
@@ -117,16 +143,15 @@ export async function entriesOf(
   return { entries: found.slice(0, limit).map(({ entry }) => entry), hasMore: found.length > limit };
 }
 
-type Known = { id: string; entry: PostedEntry };
+type Known<Entry> = { id: string; entry: Entry };
 
-function known(entry: PostedEntry): Known {
+function known<Entry extends PostedEntry>(entry: Entry): Known<Entry> {
   return { id: transactionId(entry), entry };
 }
 
-function conditionsOf(filter: EntryFilter): Filter<PostedEntry>[] {
-  const { mode, merchantId, type, account, sourceId, bucket, postedFromMs, postedBeforeMs } = filter;
-  const conditions: Filter<PostedEntry>[] = [{ mode }];
-  if (merchantId) conditions.push({ merchantId: { $eq: merchantId } });
+function conditionsOf(filter: OwnEntryFilter): Filter<PostedEntry>[] {
+  const { type, account, sourceId, bucket, postedFromMs, postedBeforeMs } = filter;
+  const conditions: Filter<PostedEntry>[] = [];
   // `$in`, because only that is known to lie within the partial index of the rare types.
   if (type) conditions.push({ type: { $in: [type] } });
   if (account) conditions.push({ 'lines.account': { $eq: account } });

@@ -3,6 +3,7 @@ import { type Db, type Document, type Filter, Long } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
+import { fromOwn, type Own, ownOf } from '../whose.ts';
 import type { PostedEntry } from './entries.ts';
 import {
   type Bucket,
@@ -32,6 +33,7 @@ export {
   entriesOf,
   type Figures,
   figuresOf,
+  ownEntriesOf,
   type PostedEntry,
   transactionId,
 } from './entries.ts';
@@ -280,10 +282,13 @@ export async function readBalance(
   merchantId: string,
   mode: Mode,
   currency = 'TZS',
-): Promise<Balance> {
-  const stripes = await snapshotRead(db, (options) =>
-    db.collection<BalanceDoc>(balancesSpec.name).find({ merchantId, mode, currency }, options).toArray(),
-  );
+): Promise<Own<Balance>> {
+  const stored = ownOf(db.collection<BalanceDoc>(balancesSpec.name), { merchantId, mode });
+  const stripes = await snapshotRead(db, (options) => stored.find({ currency }, options).toArray());
+  return fromOwn(stripes, sumOf);
+}
+
+function sumOf(stripes: readonly BalanceDoc[]): Balance {
   const balance: Balance = { pending: 0, available: 0, reserved: 0 };
   for (const stripe of stripes) {
     for (const amountTzs of Object.values(stripe.pending ?? {})) balance.pending += amountTzs;

@@ -8,16 +8,14 @@ import {
   listQuery,
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
-import type { EntryFilter, EntryPage } from './entries.ts';
+import type { Own, Whose } from '../whose.ts';
+import type { EntryPage, OwnEntryFilter, PostedEntry } from './entries.ts';
+import type { Balance } from './ledger.ts';
 import { BalanceObject, BalanceTransaction, transactionTypeNames } from './schema.ts';
 import { presentTransaction, transactionTypes } from './transactions.ts';
 
 /** The balance of a merchant in a mode, in whole shillings. */
-export type ReadBalance = (
-  merchantId: string,
-  mode: Mode,
-) => Promise<{ pending: number; available: number; reserved: number }>;
+export type ReadBalance = (whose: Whose) => Promise<Own<Balance>>;
 
 /** GET /v1/balance (CONTRACT 14.1). */
 export function showBalance(read: ReadBalance) {
@@ -31,19 +29,21 @@ export function showBalance(read: ReadBalance) {
       tag: 'Account',
       answers: { 200: { description: 'The balance now.', schema: BalanceObject } },
     },
-    handler: async ({ principal: { merchantId, mode } }) => {
-      const { pending, available, reserved } = await read(merchantId, mode);
+    handler: async ({ principal }) => {
+      const { mode } = principal;
+      const { pending, available, reserved } = await read(principal);
       const body: BalanceObject = { object: 'balance', mode, currency: 'TZS', pending, available, reserved };
       return { status: 200, body };
     },
   });
 }
 
-/** A page of entries, newest first (`entriesOf` in entries.ts). */
+/** A page of entries, newest first (`ownEntriesOf` in entries.ts). */
 export type ReadEntries = (
-  filter: EntryFilter,
+  whose: Whose,
+  filter: OwnEntryFilter,
   page: { limit: number; startingAfter?: string },
-) => Promise<EntryPage>;
+) => Promise<EntryPage<Own<PostedEntry>>>;
 
 /** GET /v1/balance_transactions: an addition to the interface. */
 export function listTransactions(read: ReadEntries) {
@@ -66,12 +66,11 @@ export function listTransactions(read: ReadEntries) {
       type: Type.Optional(Type.Enum([...transactionTypeNames])),
       ...createdFilters('Posted'),
     }),
-    handler: async ({ principal: { merchantId, mode }, query }) => {
+    handler: async ({ principal, query }) => {
       const { createdFromMs, createdToMs } = createdBounds(query);
       const { entries, hasMore } = await read(
+        principal,
         {
-          merchantId,
-          mode,
           ...(query.type === undefined ? {} : { type: transactionTypes[query.type] }),
           ...(createdFromMs === undefined ? {} : { postedFromMs: createdFromMs }),
           ...(createdToMs === undefined ? {} : { postedBeforeMs: createdToMs }),

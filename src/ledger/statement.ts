@@ -1,7 +1,7 @@
 import type { Db, Filter } from 'mongodb';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
+import type { Whose } from '../whose.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 
 /**
@@ -11,9 +11,7 @@ import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
  */
 
 /** Whose, and of when: `fromMs` ≤ time of posting < `toMs`. */
-export interface StatementOf {
-  merchantId: string;
-  mode: Mode;
+export interface StatementOf extends Whose {
   fromMs: number;
   toMs: number;
 }

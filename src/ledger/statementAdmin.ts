@@ -69,7 +69,7 @@ export function downloadStatement(deps: StatementAdminDeps) {
       if (query.to !== undefined && query.from !== undefined && momentMs('to', query.to) === fromMs)
         throw faulty(emptyFaults());
       if (fromMs > toMs) throw faulty(periodFaults(query.to !== undefined));
-      const text = guarded(statementOf(db, of, referencesOf(collections)), deps, of);
+      const text = guarded(statementOf(db, of, referencesOf(collections, of)), deps, of);
       const name = `statement-${of.merchantId}-${of.mode}.csv`;
       return {
         status: 200,
@@ -106,9 +106,9 @@ function momentMs(param: string, moment: string): number {
   }
 }
 
-function referencesOf(collections: Collections): ReadReferences {
+function referencesOf(collections: Collections, of: StatementOf): ReadReferences {
   return async (ids) => {
-    const found = await collections.many(ids);
+    const found = await collections.many(of, ids);
     return new Map(found.map(({ id, reference }) => [id, reference]));
   };
 }

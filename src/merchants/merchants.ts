@@ -11,8 +11,8 @@ import type { Db, Long, UpdateFilter } from 'mongodb';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
+import type { Whose } from '../whose.ts';
 import { type ApiKey, apiKeysSpec, hashKey, modeOfKey } from './keys.ts';
 
 export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
@@ -45,9 +45,7 @@ export interface MerchantLimits {
 }
 
 /** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
-export interface Principal {
-  readonly merchantId: string;
-  readonly mode: Mode;
+export interface Principal extends Whose {
   readonly keyId: string;
   readonly merchant: Merchant;
 }

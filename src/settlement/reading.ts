@@ -1,8 +1,9 @@
-import type { Db, Filter } from 'mongodb';
+import type { Db, Filter, FindCursor } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
 import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
 import type { Mode } from '../mode.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
+import { isOwn, type Own, ownOf, type Whose } from '../whose.ts';
 import { eatDate } from './calendar.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
@@ -11,19 +12,16 @@ import { type SettlementDoc, settlementId, settlementsSpec } from './documents.t
  * snapshot as the actor, so money is never seen in neither or in both.
  */
 
-/** Whose settlements: one merchant in one mode. */
-export interface Whose {
-  merchantId: string;
-  mode: Mode;
-}
-
 /** A settlement with the money that still waits for it, in whole shillings. */
-export interface SettlementRow {
+export interface SettlementRow<D extends SettlementDoc = SettlementDoc> {
   /** `stl_…`, as merchants know it. */
   id: string;
-  doc: SettlementDoc;
+  doc: D;
   pendingTzs: number;
 }
+
+/** One that was read for its merchant. */
+export type OwnSettlement = SettlementRow<Own<SettlementDoc>>;
 
 /** What operators narrow the list by. */
 export interface SettlementFilter {
@@ -40,10 +38,10 @@ const allStates = ['due', 'held', 'settled'] as const;
 
 export class SettlementReader {
   readonly #db: Db;
-  readonly #shown: (doc: SettlementDoc) => SettlementDoc;
+  readonly #shown: <D extends SettlementDoc>(doc: D) => D;
 
   /** `shown`: brings a stored document to this code's version, as far as that is possible. */
-  constructor(db: Db, shown: (doc: SettlementDoc) => SettlementDoc) {
+  constructor(db: Db, shown: <D extends SettlementDoc>(doc: D) => D) {
     this.#db = db;
     this.#shown = shown;
   }
@@ -52,26 +50,27 @@ export class SettlementReader {
   async list(
     whose: Whose,
     page: { limit: number; startingAfter?: string },
-  ): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
-    const filter: Filter<SettlementDoc> = { merchantId: whose.merchantId, mode: whose.mode };
+  ): Promise<{ rows: OwnSettlement[]; hasMore: boolean }> {
+    const filter: Filter<SettlementDoc> = {};
     const untilMs = page.startingAfter === undefined ? undefined : idTimeOf(page.startingAfter);
     if (untilMs !== undefined && Number.isFinite(untilMs)) filter['data.date'] = { $lt: eatDate(untilMs) };
-    return this.#page(filter, page.limit);
+    return this.#page((options) => ownOf(this.#stored, whose).find(filter, options), page.limit);
   }
 
   /** One settlement of this merchant and mode; undefined for everybody else's. */
-  async show(whose: Whose, id: string): Promise<SettlementRow | undefined> {
+  async show(whose: Whose, id: string): Promise<OwnSettlement | undefined> {
     const dueAtMs = idTimeOf(id);
     if (!Number.isFinite(dueAtMs)) return undefined;
     const _id = settlementId({ ...whose, date: eatDate(dueAtMs) });
     // Every merchant has a settlement of that date: the rest of the id says whose is meant.
     if (publicId(_id, dueAtMs) !== id) return undefined;
-    return this.find(_id);
+    const row = await this.find(_id);
+    return row && isOwn(whose, row.doc) ? { ...row, doc: row.doc } : undefined;
   }
 
   /** One settlement by its actor's id. */
   async find(_id: string): Promise<SettlementRow | undefined> {
-    const { rows } = await this.#page({ _id: { $eq: _id } }, 1);
+    const { rows } = await this.#page((options) => this.#stored.find({ _id: { $eq: _id } }, options), 1);
     return rows[0];
   }
 
@@ -96,7 +95,7 @@ export class SettlementReader {
         $or: [{ 'data.date': { $lt: last } }, { 'data.date': last, _id: { $lt: startingAfter } }],
       });
     }
-    return this.#page({ $and: conditions }, page.limit);
+    return this.#page((options) => this.#stored.find({ $and: conditions }, options), page.limit);
   }
 
   /**
@@ -120,16 +119,16 @@ export class SettlementReader {
 
   /** One stretch of the bucket's entries: the collections in it, and where the next stretch begins. */
   async #credits(
-    { mode, merchantId, date }: Whose & { date: string },
+    { date, ...whose }: Whose & { date: string },
     before: string | undefined,
     size: number,
   ): Promise<{ ids: string[]; last: string | undefined }> {
     const stored = this.#db.collection<PostedEntry>(entriesSpec.name);
-    const bucket = { merchantId, mode, 'lines.bucket': date };
+    const { mode } = whose;
     // Posting keys begin with the collection's id, so their order is that of the ids.
     const range = { $gte: `${mode}:col_`, $lt: before === undefined ? `${mode}:col\`` : `${mode}:${before}` };
-    const entries = await stored
-      .find({ ...bucket, _id: range }, { projection: { type: 1, 'source.id': 1 } })
+    const entries = await ownOf(stored, whose)
+      .find({ 'lines.bucket': date, _id: range }, { projection: { type: 1, 'source.id': 1 } })
       .sort({ _id: -1 })
       .limit(2 * size) // a collection has two entries at the most: its credit and its reversal
       .toArray();
@@ -144,18 +143,19 @@ export class SettlementReader {
     return { ids, last: isMore ? whole.at(-1)?.source.id : undefined };
   }
 
-  #page(filter: Filter<SettlementDoc>, limit: number): Promise<{ rows: SettlementRow[]; hasMore: boolean }> {
+  #page<D extends SettlementDoc>(
+    find: (options: SnapshotOptions) => FindCursor<D>,
+    limit: number,
+  ): Promise<{ rows: SettlementRow<D>[]; hasMore: boolean }> {
     return snapshotRead(this.#db, async (options) => {
-      const found = await this.#db
-        .collection<SettlementDoc>(settlementsSpec.name)
-        .find(filter, options)
+      const found = await find(options)
         .sort({ 'data.date': -1, _id: -1 })
         .limit(limit + 1)
         .toArray();
       // One that nobody understands has no figures to show: the machine's own list has it, set aside.
       const docs = found
         .slice(0, limit)
-        .map(this.#shown)
+        .map((doc) => this.#shown(doc))
         .filter(({ snapshot }) => Number.isFinite(snapshot?.context?.dueAtMs));
       const waiting = await this.#waiting(docs, options);
       const rows = docs.map((doc) => ({
@@ -165,6 +165,10 @@ export class SettlementReader {
       }));
       return { rows, hasMore: found.length > limit };
     });
+  }
+
+  get #stored() {
+    return this.#db.collection<SettlementDoc>(settlementsSpec.name);
   }
 
   /** What the buckets of these settlements hold, by actor id. */

@@ -3,7 +3,8 @@ import { forMerchants, listAnswer, listObject, listQuery, resourceNotFound } fro
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
-import type { SettlementRow, Whose } from './reading.ts';
+import type { Own, Whose } from '../whose.ts';
+import type { OwnSettlement, SettlementRow } from './reading.ts';
 import { SettlementObject } from './schema.ts';
 
 /** What these routes need; every method sees only what this merchant and mode own. */
@@ -11,16 +12,16 @@ export interface SettlementsApi {
   list(
     whose: Whose,
     page: { limit: number; startingAfter?: string },
-  ): Promise<{ rows: SettlementRow[]; hasMore: boolean }>;
-  show(whose: Whose, id: string): Promise<SettlementRow | undefined>;
+  ): Promise<{ rows: OwnSettlement[]; hasMore: boolean }>;
+  show(whose: Whose, id: string): Promise<OwnSettlement | undefined>;
   collectionIds(
-    doc: SettlementRow['doc'],
+    doc: OwnSettlement['doc'],
     page: { limit: number; before?: string },
   ): Promise<{ ids: string[]; hasMore: boolean }>;
 }
 
 /** The collections of these ids as merchants see them, in this order. */
-export type ReadCollections = (ids: readonly string[]) => Promise<object[]>;
+export type ReadCollections = (whose: Whose, ids: readonly string[]) => Promise<Own<object>[]>;
 
 const tag = 'Money';
 /** The newest of a page. */
@@ -116,7 +117,7 @@ export function listSettled(settlements: SettlementsApi, read: ReadCollections, 
         limit: query.limit ?? limits.listDefault,
         ...(query.starting_after === undefined ? {} : { before: query.starting_after }),
       });
-      return { status: 200, body: listAnswer(await read(ids), hasMore) };
+      return { status: 200, body: listAnswer(await read(principal, ids), hasMore) };
     },
   });
 }

@@ -18,7 +18,12 @@ import { type SettlementDoc, settlementId, settlementsSpec } from './documents.t
 export { dateDueAtMs, settlementDate, settlesOn } from './calendar.ts';
 export { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 export { settlementCallEffects, settlementWriteEffects } from './effects.ts';
-export { type SettlementFilter, SettlementReader, type SettlementRow, type Whose } from './reading.ts';
+export {
+  type OwnSettlement,
+  type SettlementFilter,
+  SettlementReader,
+  type SettlementRow,
+} from './reading.ts';
 
 /**
  * Midnight in Dar es Salaam. The timer of each settlement, the scheduled job, the minute's sweep, the boot and

@@ -12,8 +12,10 @@ import {
   type Route,
 } from '../../src/http/http.ts';
 import { newId } from '../../src/ids.ts';
+import type { Balance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import type { Merchant, Principal } from '../../src/merchants/merchants.ts';
+import type { Own } from '../../src/whose.ts';
 import { type Call, call, type Reply } from './call.ts';
 import { checkResponse } from './contract.ts';
 import { freshDatabase, stores } from './stores.ts';
@@ -113,7 +115,7 @@ function routesOf(collections: CollectionsApi): Route[] {
       publicBaseUrl: undefined,
     },
     collections,
-    readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }),
+    readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }) as Own<Balance>,
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),
     resendEvent: async () => undefined,
@@ -132,7 +134,7 @@ function routesOf(collections: CollectionsApi): Route[] {
 }
 
 function pretendRoom(db: Db, doings: Record<string, () => never>) {
-  const made = new Map<string, CollectionObject>();
+  const made = new Map<string, Own<CollectionObject>>();
   const api: CollectionsApi = {
     async create({ mode }, body, _requestId, recordWrite) {
       doings[body.reference]?.();
@@ -154,7 +156,7 @@ function pretendRoom(db: Db, doings: Record<string, () => never>) {
       const write = recordWrite(answer.status, answer.body);
       if (write.op !== 'insert') throw new Error('an insert was expected');
       await db.collection<{ _id: string }>(write.into).insertOne(write.doc);
-      made.set(collection.id, collection);
+      made.set(collection.id, collection as Own<CollectionObject>);
       return answer;
     },
     get: async (_principal, id) => made.get(id),
