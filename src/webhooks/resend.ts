@@ -10,7 +10,7 @@ import type { Db } from 'mongodb';
 import type { EventDoc, Events } from '../events/events.ts';
 import { derivedId, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
+import { isOwn, type Own, type Whose } from '../whose.ts';
 import { type DeliveryDoc, deliveriesSpec, type EndpointDoc, type NewDelivery } from './documents.ts';
 
 interface ResendDeps {
@@ -22,9 +22,7 @@ interface ResendDeps {
 }
 
 /** What a merchant asks for. */
-export interface Resend {
-  merchantId: string;
-  mode: Mode;
+export interface Resend extends Whose {
   eventId: string;
   /** Absent: to every endpoint that wants events of this type. */
   endpointId?: string | undefined;
@@ -50,10 +48,10 @@ export async function resendEvent(
   asked: Resend,
   record: (resent: readonly Resent[]) => Write,
 ): Promise<Resent[] | undefined> {
-  const { merchantId, mode, eventId, endpointId } = asked;
+  const { merchantId, eventId, endpointId } = asked;
   const event = await deps.events.find(eventId);
-  if (!event || event.merchantId !== merchantId || event.mode !== mode) return undefined;
-  const endpoints = (await deps.webhooks.list(merchantId)).filter((each) => each.mode === mode);
+  if (!event || !isOwn(asked, event)) return undefined;
+  const endpoints = (await deps.webhooks.list(merchantId)).filter((each) => isOwn(asked, each));
   const meant = endpoints.filter(({ _id, data: { eventTypes } }) =>
     endpointId === undefined ? wants(eventTypes, event.type) : _id === endpointId,
   );
@@ -79,7 +77,7 @@ function wants(eventTypes: readonly string[] | undefined, type: string): boolean
 async function sendAgain(
   { actors, clock, webhooks }: ResendDeps,
   { merchantId, mode, eventId, idempotencyKey, requestId }: Resend,
-  { type }: EventDoc,
+  { type }: Own<EventDoc>,
   endpointId: string,
   known: string | undefined,
 ): Promise<string> {
