@@ -141,10 +141,11 @@ describe('POST /v1/events/{id}/resend', () => {
   it('is limited, with the time after which the next one goes', async () => {
     const { merchant, event } = await paid();
     const answers = await Promise.all(
-      Array.from({ length: limits.resendsPerMinute + 5 }, () => resend(merchant, event)),
+      // Leave for one comes back every other second; so many are not spread over a minute on any machine.
+      Array.from({ length: 2 * limits.resendsPerMinute }, () => resend(merchant, event)),
     );
     const refused = answers.filter(({ status }) => status === 429);
-    expect(refused.length).to.be.within(1, 5);
+    expect(refused.length).to.be.within(1, limits.resendsPerMinute);
     expect(refused[0]!.json.error.message).to.equal('At most 30 events are sent again in a minute.');
     expect(Number(refused[0]!.headers.get('retry-after'))).to.be.within(1, 60);
   });

@@ -70,7 +70,7 @@ describe('journal on MongoDB', () => {
       ['a field nobody knows', (e) => Object.assign(e, { note: 'x' })],
       ['no lines', (e) => Object.assign(e, { lines: [] })],
       ['lines that are none', (e) => Object.assign(e, { lines: 'x' })],
-      ['17 lines', (e) => Object.assign(e, { lines: bankLines(16) })],
+      ['81 lines', (e) => Object.assign(e, { lines: bankLines(80) })],
       ['a time that is a number', (e) => Object.assign(e, { postedAt: noonMs })],
     ];
     for (const [fault, spoil] of faults) {
@@ -82,8 +82,8 @@ describe('journal on MongoDB', () => {
       });
     }
 
-    it('the journal takes the same entries unspoilt, and 16 lines', async () => {
-      await books.db.collection(entriesSpec.name).insertMany([sound(), { ...sound(), lines: bankLines(15) }]);
+    it('the journal takes the same entries unspoilt, and 80 lines', async () => {
+      await books.db.collection(entriesSpec.name).insertMany([sound(), { ...sound(), lines: bankLines(79) }]);
     });
 
     it('balances refuse doubles, negative pending and negative reserved', async () => {
