@@ -27,8 +27,9 @@ import {
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   charts: [],
   collections: ['events', 'ledger', 'merchants', 'rails', 'webhooks'],
-  console: ['charts', 'http'],
+  console: ['charts', 'http', 'pages'],
   desk: ['actors', 'collections', 'http', 'webhooks'],
+  docs: ['http', 'pages'],
   events: [],
   http: ['merchants'],
   inspector: ['http'],
@@ -47,6 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'settlement',
     'webhooks',
   ],
+  pages: [],
   rails: [],
   settlement: ['ledger'],
   webhooks: ['events'],

@@ -1,7 +1,7 @@
+import { type Html, html } from '../pages/pages.ts';
 import { tabsCard } from './actorTabs.ts';
 import { type FormSpec, formOf } from './forms.ts';
 import { chartCard, stepsCard, walkOf } from './history.ts';
-import { type Html, html } from './html.ts';
 import { card, facts } from './layout.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';

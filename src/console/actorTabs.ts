@@ -1,4 +1,4 @@
-import { type Html, html, type Part } from './html.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
 import { choices, facts, table } from './layout.ts';
 import { address, type List, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';

@@ -1,26 +1,14 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chartStyle } from '../charts/charts.ts';
+import { Assets, assetOf, baseStyle, iconOf } from '../pages/pages.ts';
 
-/** Our own style sheet and script, under names that change with what is in them, so that browsers may keep them. */
-interface Asset {
-  path: string;
-  type: string;
-  text: string;
-}
+const place = '/console';
+const read = (name: string) => readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8');
 
-export const style = assetOf('console.css', 'text/css; charset=utf-8', chartStyle());
-export const script = assetOf('console.js', 'text/javascript; charset=utf-8');
-export const inspectorStyle = assetOf('inspector.css', 'text/css; charset=utf-8');
-export const inspectorScript = assetOf('inspector.js', 'text/javascript; charset=utf-8');
-export const icon = assetOf('icon.svg', 'image/svg+xml');
+export const style = assetOf(place, 'console.css', `${baseStyle}${read('console.css')}${chartStyle()}`);
+export const script = assetOf(place, 'console.js', read('console.js'));
+export const inspectorStyle = assetOf(place, 'inspector.css', read('inspector.css'));
+export const inspectorScript = assetOf(place, 'inspector.js', read('inspector.js'));
+export const icon = iconOf(place);
 
-export const assets: ReadonlyMap<string, Asset> = new Map(
-  [style, script, inspectorStyle, inspectorScript, icon].map((asset) => [asset.path, asset]),
-);
-
-function assetOf(name: string, type: string, after = ''): Asset {
-  const text = `${readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8')}${after}`;
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return { path: `/console/assets/${hash}/${name}`, type, text };
-}
+export const assets = new Assets(place, [style, script, inspectorStyle, inspectorScript, icon]);

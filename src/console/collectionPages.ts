@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { pageOf } from './overviewPage.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';

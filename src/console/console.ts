@@ -18,6 +18,7 @@ import {
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type Mode, modes } from '../mode.ts';
+import { pageHeaders } from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
 import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
@@ -96,22 +97,7 @@ const fileAt = pathMatcher(files.map(inConsole));
 
 const formMaxBytes = 64 * 1024;
 
-const headers = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; '),
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Referrer-Policy': 'same-origin',
-  'X-Frame-Options': 'DENY',
-} as const;
+const headers = pageHeaders(['script-src', 'style-src', 'img-src', 'connect-src', 'form-action']);
 
 interface Visitor {
   cookie: string;
@@ -134,13 +120,7 @@ export class Console {
     const state = ctx.state as RequestState;
     state.route = '/console';
     ctx.set(headers);
-    const asset = assets.get(ctx.path);
-    if (asset && ctx.method === 'GET') {
-      ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
-      ctx.type = asset.type;
-      ctx.body = asset.text;
-      return;
-    }
+    if (assets.send(ctx)) return;
     try {
       await withinTime(limits.requestTimeoutMs)(this.#answer(ctx, state));
     } catch (thrown) {

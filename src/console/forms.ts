@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Fault, type Operation, type OperatorPrincipal, roleAllows } from '../http/http.ts';
-import { type Html, html, type Part } from './html.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
 import type { CommandRoute, Visit } from './page.ts';
 import { label, momentTyped } from './words.ts';
 

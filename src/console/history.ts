@@ -1,5 +1,5 @@
 import { chartSvg, type Detail } from '../charts/charts.ts';
-import { type Html, html, trusted } from './html.ts';
+import { type Html, html, trusted } from '../pages/pages.ts';
 import { choices } from './layout.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';

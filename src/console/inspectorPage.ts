@@ -1,6 +1,6 @@
 import { chartSvg } from '../charts/charts.ts';
+import { html, trusted } from '../pages/pages.ts';
 import { inspectorScript, inspectorStyle } from './assets.ts';
-import { html, trusted } from './html.ts';
 import { choices, narrowed } from './layout.ts';
 import { address, type Show } from './page.ts';
 

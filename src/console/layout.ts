@@ -1,6 +1,6 @@
 import type { Mode } from '../mode.ts';
+import { type Html, html, type Part, wholePage } from '../pages/pages.ts';
 import { icon, script, style } from './assets.ts';
-import { type Html, html, type Part } from './html.ts';
 import type { List, NavKey, Page, Visit } from './page.ts';
 import { label, shortId, span } from './words.ts';
 
@@ -13,22 +13,8 @@ interface Frame {
 }
 
 function document({ title, mode, live, nowMs }: Frame, body: Html): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · Kusanya</title>
-<link rel="icon" href="${icon.path}">
-<link rel="stylesheet" href="${style.path}">
-<script src="${script.path}" defer></script>
-</head>
-<body class="${mode ?? 'none'}" data-now="${nowMs}" ${liveOf(live)}>
-${body}
-</body>
-</html>
-`.toString();
+  const attributes = html`class="${mode ?? 'none'}" data-now="${nowMs}" ${liveOf(live)}`;
+  return wholePage({ title, icon, style, script, attributes }, body);
 }
 
 /** A list is looked at every few seconds: it would have to hear of every step of its mode to know when. */

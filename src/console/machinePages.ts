@@ -1,5 +1,5 @@
 import { chartSvg } from '../charts/charts.ts';
-import { type Html, html, trusted } from './html.ts';
+import { type Html, html, trusted } from '../pages/pages.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';

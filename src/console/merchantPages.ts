@@ -1,6 +1,6 @@
 import type { Mode } from '../mode.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
-import { type Html, html } from './html.ts';
 import { card, facts, pager, table } from './layout.ts';
 import { address, type List, queryOf, type Show, type Visit } from './page.ts';
 import type { ApiKey, FeePlan, Merchant } from './shapes.ts';

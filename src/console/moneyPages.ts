@@ -1,6 +1,6 @@
+import { type Html, html } from '../pages/pages.ts';
 import { entriesTable, shown } from './actorTabs.ts';
 import { formOf } from './forms.ts';
-import { type Html, html } from './html.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { type Answered, address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import type { FeePlan } from './shapes.ts';

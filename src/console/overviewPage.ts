@@ -1,4 +1,4 @@
-import { type Html, html, type Part } from './html.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
 import { card, facts, table } from './layout.ts';
 import { type Answered, address, type Show, type Visit } from './page.ts';
 import { ago, figures, label, left, money, pill, span } from './words.ts';

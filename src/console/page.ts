@@ -2,7 +2,7 @@ import type { AnyStateMachine } from 'xstate';
 import type { OperatorRoute } from '../app.ts';
 import type { Fault, InsideRoute, OperatorPrincipal } from '../http/http.ts';
 import type { Mode } from '../mode.ts';
-import type { Html } from './html.ts';
+import type { Html } from '../pages/pages.ts';
 
 /** What every page is given and gives back. Pages read by the operators' routes and know no stores. */
 

@@ -1,5 +1,5 @@
+import { type Html, html } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
-import { type Html, html } from './html.ts';
 import { card, narrowed, pager, table } from './layout.ts';
 import { address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
 import { moment, shortId } from './words.ts';

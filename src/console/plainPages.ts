@@ -1,5 +1,5 @@
 import type { AppError } from '../http/http.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { card, facts } from './layout.ts';
 import { onboarding } from './merchantPages.ts';
 import type { Page, Visit } from './page.ts';

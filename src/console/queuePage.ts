@@ -1,5 +1,5 @@
 import { AppError } from '../http/http.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { card, table } from './layout.ts';
 import { address, type RowOf, type Show, type Visit } from './page.ts';
 import { ago, figures, left, shortId } from './words.ts';

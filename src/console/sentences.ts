@@ -1,4 +1,4 @@
-import { type Html, html, type Part } from './html.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant } from './shapes.ts';
 import { ago, left, money, reasonWords, stateWords } from './words.ts';

@@ -1,5 +1,5 @@
+import { type Html, html } from '../pages/pages.ts';
 import { deliveriesTable } from './actorTabs.ts';
-import { type Html, html } from './html.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { address, queryInMode, type Show, type Visit } from './page.ts';
 import type { WebhookEndpoint } from './shapes.ts';

@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { address, type Visit } from './page.ts';
 import { shortId } from './words.ts';
 

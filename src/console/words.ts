@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
+import { type Html, html } from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
-import { type Html, html } from './html.ts';
 
 /** How things are written for people: money, times, ids and events. */
 

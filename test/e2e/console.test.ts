@@ -218,6 +218,12 @@ describe('the console', () => {
         200,
         'public, max-age=31536000, immutable',
       ]);
+      // A page that another version made, during an update, is not left bare.
+      const older = await new Visitor().get(path.replace(/[0-9a-f]{16}/, '0123456789abcdef'));
+      expect(
+        [older.status, older.text === file.text, older.headers.get('cache-control')],
+        path,
+      ).to.deep.equal([200, true, 'no-store']);
     }
     expect(text).to.not.match(/<style|style=|onclick=|<script(?! src="\/console\/assets)/);
   });
