@@ -242,7 +242,7 @@ async function startListeners(
     const merchantApp = createMerchantApp({
       ...{ clock, log, config, collections, health, observe },
       authenticate: (secret) => merchants.authenticate(secret),
-      idempotency: new IdempotencyStore({ db, clock }),
+      idempotency: new IdempotencyStore({ db, clock, secretsKey: config.secretsKey }),
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
       readBalance: ({ merchantId, mode }) => readBalance(db, merchantId, mode),
       readEvent: (whose, id) => events.show(whose, id),

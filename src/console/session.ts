@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { Clock, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Authenticate, OperatorPrincipal } from '../http/http.ts';
 import { limits } from '../limits.ts';
+import { seal, unseal } from '../seal.ts';
 
 /**
  * Who is signed in. A session is the operator's own token, sealed with a key that only the cookie gives: the
@@ -41,9 +42,10 @@ export class Sessions {
     if (!(await this.#authenticate(token))) return undefined;
     const cookie = newCookie();
     const at = this.#clock.now();
+    const _id = idOf(cookie);
     await this.#stored.insertOne({
-      _id: idOf(cookie),
-      sealed: seal(token, cookie),
+      _id,
+      sealed: seal(token, keyOf(cookie), _id),
       createdAt: new Date(at),
       expiresAt: new Date(at + sessionMs),
     });
@@ -55,7 +57,8 @@ export class Sessions {
     if (cookie === undefined || !cookiePattern.test(cookie)) return undefined;
     const doc = await this.#stored.findOne({ _id: idOf(cookie) });
     if (!doc || doc.expiresAt.getTime() <= this.#clock.now()) return undefined;
-    return this.#authenticate(unseal(doc.sealed, cookie));
+    const token = tokenIn(doc, cookie);
+    return token === undefined ? undefined : this.#authenticate(token);
   }
 
   async end(cookie: string): Promise<void> {
@@ -80,26 +83,15 @@ function idOf(cookie: string): string {
   return createHash('sha256').update(cookie).digest('hex');
 }
 
-const cipherName = 'aes-256-gcm';
-const nonceBytes = 12;
-const tagBytes = 16;
-
 function keyOf(cookie: string): Buffer {
   return Buffer.from(hkdfSync('sha256', cookie, '', 'console session', 32));
 }
 
-function seal(token: string, cookie: string): string {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(cipherName, keyOf(cookie), nonce, { authTagLength: tagBytes });
-  const sealed = Buffer.concat([cipher.update(token, 'utf8'), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
-}
-
-function unseal(sealed: string, cookie: string): string {
-  const bytes = Buffer.from(sealed, 'base64url');
-  const nonce = bytes.subarray(0, nonceBytes);
-  const decipher = createDecipheriv(cipherName, keyOf(cookie), nonce, { authTagLength: tagBytes });
-  decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
-  const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
-  return text.toString('utf8');
+/** Undefined: it was sealed by an earlier version, and is as good as ended. */
+function tokenIn({ _id, sealed }: SessionDoc, cookie: string): string | undefined {
+  try {
+    return unseal(sealed, keyOf(cookie), _id);
+  } catch {
+    return undefined;
+  }
 }

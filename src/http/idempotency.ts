@@ -11,6 +11,7 @@ import {
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { limits } from '../limits.ts';
+import { seal, secretsKeyOf, unseal } from '../seal.ts';
 import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
 import type { RecordWrite } from './route.ts';
 
@@ -23,8 +24,9 @@ export interface IdempotencyRecord {
   _id: string;
   fingerprint: string;
   status: number;
-  /** The exact text of the body. */
+  /** The exact text of the body; where `isSealed` says so, sealed with SECRETS_KEY and bound to this record. */
   body: string;
+  isSealed?: true;
   /** Of the request that was answered first. */
   requestId: string;
   createdAt: Date;
@@ -84,6 +86,8 @@ export interface IdempotentRequest {
   id: string;
   fingerprint: string;
   requestId: string;
+  /** The answer holds a secret, and is stored sealed. */
+  isSealed?: boolean;
 }
 
 export interface ProducedAnswer {
@@ -94,13 +98,14 @@ export interface ProducedAnswer {
 /** Runs the request. Its commit must hold the write that `recordWrite` returns. */
 export type Produce = (recordWrite: RecordWrite) => Promise<ProducedAnswer>;
 
-type Stored = Pick<IdempotencyRecord, 'fingerprint' | 'status' | 'body'>;
+type Stored = Pick<IdempotencyRecord, 'fingerprint' | 'status' | 'body' | 'isSealed'>;
 
 const latelyMax = 10_000;
 
 /** Keys in use, in this process and in the database. */
 export class IdempotencyStore {
   readonly #clock: Clock;
+  readonly #key: Buffer;
   readonly #waitMs: number;
   readonly #records: BatchReader<IdempotencyRecord>;
   /** What becomes of the request that is under way with a key; undefined: it stored nothing. Never rejects. */
@@ -108,14 +113,15 @@ export class IdempotencyStore {
   /** Keys answered by this process, the latest last. */
   readonly #lately = new Set<string>();
 
-  /** `waitMs`: how long the loser of a race looks for the winner's answer. */
-  constructor(deps: { db: Db; clock: Clock; waitMs?: number }) {
+  /** `secretsKey`: SECRETS_KEY. `waitMs`: how long the loser of a race looks for the winner's answer. */
+  constructor(deps: { db: Db; clock: Clock; secretsKey: string; waitMs?: number }) {
     const stored = deps.db.collection<IdempotencyRecord>(idempotencySpec.name);
     this.#records = new BatchReader(async (ids) => {
       const found = await stored.find({ _id: { $in: ids } }).toArray();
       return new Map(found.map((record) => [record._id, record]));
     });
     this.#clock = deps.clock;
+    this.#key = secretsKeyOf(deps.secretsKey);
     this.#waitMs = deps.waitMs ?? limits.idempotencyWaitMs;
   }
 
@@ -134,7 +140,7 @@ export class IdempotencyStore {
       const ahead = this.#inFlight.get(request.id);
       if (!ahead) break;
       const stored = await ahead;
-      if (stored) return replay(stored, request);
+      if (stored) return this.#replay(stored, request);
       // The one ahead ended in an error: this request, or whichever wakes first, goes on by itself.
     }
     let finish: (stored: Stored | undefined) => void = () => {};
@@ -144,7 +150,7 @@ export class IdempotencyStore {
       const first = await this.#answer(request, produce);
       stored = first.stored;
       if (stored) this.#remember(request.id);
-      if (first.replayed) return replay(first.stored, request);
+      if (first.replayed) return this.#replay(first.stored, request);
       return { ...first.answer, replayed: false };
     } finally {
       this.#inFlight.delete(request.id);
@@ -219,11 +225,17 @@ export class IdempotencyStore {
       _id: request.id,
       fingerprint: request.fingerprint,
       status,
-      body,
+      ...(request.isSealed ? { body: seal(body, this.#key, request.id), isSealed: true } : { body }),
       requestId: request.requestId,
       createdAt: new Date(nowMs),
       expiresAt: new Date(nowMs + limits.idempotencyTtlMs),
     };
+  }
+
+  #replay(stored: Stored, { id, fingerprint }: IdempotentRequest): ProducedAnswer & { replayed: boolean } {
+    if (stored.fingerprint !== fingerprint) throw idempotencyKeyReused();
+    const { status, body, isSealed } = stored;
+    return { status, body: isSealed ? unseal(body, this.#key, id) : body, replayed: true };
   }
 
   #isAlive(record: IdempotencyRecord): boolean {
@@ -234,8 +246,3 @@ export class IdempotencyStore {
 type Outcome =
   | { replayed: true; stored: Stored }
   | { replayed: false; stored: Stored | undefined; answer: ProducedAnswer };
-
-function replay(stored: Stored, request: IdempotentRequest): ProducedAnswer & { replayed: boolean } {
-  if (stored.fingerprint !== request.fingerprint) throw idempotencyKeyReused();
-  return { status: stored.status, body: stored.body, replayed: true };
-}

@@ -99,8 +99,8 @@ export interface Operation<
   body?: Body;
   /** Takes the body as it is, of any type and at most so long; the handler finds it in `raw`. */
   rawMaxBytes?: number;
-  /** Needs an Idempotency-Key, and replays (CONTRACT 5). */
-  idempotent?: boolean;
+  /** Needs an Idempotency-Key, and replays (CONTRACT 5). An answer that holds a secret is kept `sealed`. */
+  idempotent?: boolean | 'sealed';
   /** Takes an Idempotency-Key, need not have one, and refuses what comes again with it: a secret is shown once. */
   once?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */

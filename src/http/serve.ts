@@ -166,7 +166,8 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     }
     const { merchantId, mode } = principal as Principal;
     const id = idempotencyId({ merchantId, mode }, ctx.method, ctx.path, key);
-    const once = { id, fingerprint: fingerprint(body), requestId: state.requestId };
+    const isSealed = operation.idempotent === 'sealed';
+    const once = { id, fingerprint: fingerprint(body), requestId: state.requestId, isSealed };
     const answer = await inTime(store.run(once, async (recordWrite) => asText(await produce(recordWrite))));
     failpoint('beforeAnswer');
     if (answer.replayed) {

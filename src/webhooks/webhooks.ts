@@ -5,8 +5,9 @@ import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
+import { seal, secretsKeyOf, unseal } from '../seal.ts';
 import { type EndpointDoc, endpointsSpec, type NewDelivery, type SealedSecret } from './documents.ts';
-import { newSigningSecret, openSecret, sealSecret } from './sign.ts';
+import { newSigningSecret } from './sign.ts';
 
 export * from './documents.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
@@ -35,7 +36,7 @@ export class Webhooks {
 
   constructor(options: WebhooksOptions) {
     this.#options = options;
-    this.#key = Buffer.from(options.config.secretsKey, 'base64');
+    this.#key = secretsKeyOf(options.config.secretsKey);
     this.#byMerchant = new BatchReader(async (owners) => {
       const found = await this.#endpoints
         .find({
@@ -83,7 +84,7 @@ export class Webhooks {
 
   newSecret(endpointId: string): { secret: string; stored: SealedSecret } {
     const secret = newSigningSecret();
-    const sealed = sealSecret(secret, this.#key, endpointId);
+    const sealed = seal(secret, this.#key, endpointId);
     return { secret, stored: { sealed, createdAt: new Date(this.#options.clock.now()) } };
   }
 
@@ -113,7 +114,7 @@ export class Webhooks {
     const id = `${endpointId} ${sealed}`;
     const known = this.#secrets.get(id);
     if (known !== undefined) return known;
-    const opened = openSecret(sealed, this.#key, endpointId);
+    const opened = unseal(sealed, this.#key, endpointId);
     if (this.#secrets.size >= secretsMax) this.#secrets.clear();
     this.#secrets.set(id, opened);
     return opened;

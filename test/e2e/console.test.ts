@@ -109,8 +109,11 @@ describe('the console', () => {
       await other.stop();
     });
 
-    it('until the session is over, signed out, or its operator revoked', async () => {
+    it('until the session is over, signed out, sealed by an earlier version, or its operator revoked', async () => {
       const isIn = async (visitor: Visitor) => (await visitor.get('/console/test/operators')).status === 200;
+      const older = await signedIn();
+      await sessions().updateMany({}, { $set: { sealed: 'in a form of an earlier version' } });
+      expect(await isIn(older)).to.equal(false);
       const [leaving, revoked, forgotten] = [
         await signedIn(),
         await signedIn((await newOperator('Juma', 'operator')).token),

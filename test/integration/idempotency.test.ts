@@ -18,6 +18,7 @@ describe('idempotency', () => {
   let mongo: MongoClient;
   let db: Db;
   const clock = new MovableClock();
+  const secretsKey = Buffer.alloc(32, 7).toString('base64');
   let made = 0;
   let nextId = 0;
 
@@ -32,7 +33,7 @@ describe('idempotency', () => {
   });
 
   /** Each store stands for a process. */
-  const store = (waitMs = 30_000) => new IdempotencyStore({ db, clock, waitMs });
+  const store = (waitMs = 30_000) => new IdempotencyStore({ db, clock, secretsKey, waitMs });
   const request = (body = 'same', id = `id-${nextId++}`) => ({ id, fingerprint: body, requestId: 'req_1' });
   const records = () => db.collection<IdempotencyRecord>('idempotency');
 
@@ -86,6 +87,30 @@ describe('idempotency', () => {
       'idempotency_key_reused',
     );
     expect(made).to.equal(1);
+  });
+
+  it('an answer that holds a secret is stored sealed, and replayed as it was, also by another process', async () => {
+    const secret = 'whsec_a3VzYW55YSB0ZXN0IHNlY3JldCBudW1iZXIgb25lLi4=';
+    const one = { ...request(), isSealed: true };
+    const process = store();
+    const text = `{"secret":"${secret}"}`;
+    const both = [process.run(one, produce(20, text)), process.run(one, produce(20, text))];
+    const answers = [
+      ...(await Promise.all(both)),
+      await process.run(one, produce()),
+      await store().run(one, produce()),
+    ];
+    expect(answers.map(({ body }) => body)).to.deep.equal([text, text, text, text]);
+    expect([answers.map(({ replayed }) => replayed), made]).to.deep.equal([[false, true, true, true], 1]);
+    const stored = await records().findOne({ _id: one.id });
+    expect(stored).to.include({ status: 202, isSealed: true });
+    expect(JSON.stringify(stored)).to.not.include(secret.slice(6, 20));
+    // Bound to its record: under another key it opens nothing.
+    await records().insertOne({ ...stored!, _id: 'another' });
+    const elsewhere = store().run({ ...one, id: 'another' }, async () => {
+      throw new StepReplayed('idempotency');
+    });
+    expect(await codeOf(elsewhere)).to.match(/does not open/);
   });
 
   it('a second request in the same process waits for the first, whatever its body', async () => {
@@ -149,7 +174,7 @@ describe('idempotency', () => {
       throw new StepReplayed('idempotency');
     };
     queries = 0;
-    const process = new IdempotencyStore({ db: counting, clock, waitMs: 100 });
+    const process = new IdempotencyStore({ db: counting, clock, secretsKey, waitMs: 100 });
     expect(await codeOf(process.run(request(), lost))).to.equal('idempotency_key_in_use');
     expect(performance.now() - begun).to.be.at.least(95);
     // The pauses double from 5 ms on: on a slow machine it looks less often, and never after its time.
@@ -213,12 +238,12 @@ describe('idempotency', () => {
     };
 
     it('before a first request, which its own commit would refuse', async () => {
-      const process = new IdempotencyStore({ db: counting, clock });
+      const process = new IdempotencyStore({ db: counting, clock, secretsKey });
       expect(await asked(() => process.run(request(), produce()))).to.equal(0);
     });
 
     it('but a key that was answered here lately: its commit would be refused among those of others', async () => {
-      const process = new IdempotencyStore({ db: counting, clock });
+      const process = new IdempotencyStore({ db: counting, clock, secretsKey });
       const one = request();
       let produced = 0;
       const counted: Produce = (recordWrite) => {
@@ -230,7 +255,7 @@ describe('idempotency', () => {
       expect((await process.run(one, counted)).body).to.equal(first.body);
       expect(produced).to.equal(1);
       // One that another process answered is found out by the commit, once.
-      const other = new IdempotencyStore({ db: counting, clock });
+      const other = new IdempotencyStore({ db: counting, clock, secretsKey });
       for (let n = 0; n < 3; n += 1) expect((await other.run(one, counted)).replayed).to.equal(true);
       expect([produced, made]).to.deep.equal([2, 1]);
     });
@@ -251,7 +276,7 @@ describe('idempotency', () => {
   });
 
   it('concurrent look-ups share queries', async () => {
-    const process = new IdempotencyStore({ db: counting, clock });
+    const process = new IdempotencyStore({ db: counting, clock, secretsKey });
     queries = 0;
     await Promise.all(Array.from({ length: 100 }, (_, n) => process.find(`nothing-${n}`)));
     expect(queries).to.be.at.most(2);

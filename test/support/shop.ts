@@ -63,7 +63,12 @@ export async function openShop(doings: Record<string, () => never> = {}): Promis
     clock,
     log,
     authenticateMerchant: (secret) => (keys as Record<string, Principal>)[secret],
-    idempotency: new IdempotencyStore({ db, clock, waitMs: 100 }),
+    idempotency: new IdempotencyStore({
+      db,
+      clock,
+      secretsKey: Buffer.alloc(32, 7).toString('base64'),
+      waitMs: 100,
+    }),
     rate: {
       limiter: new RateLimiter({ redis, prefix: db.databaseName, timeoutMs: 30_000 }),
       terms: { perSecond: 1000, burst: 2000 },

@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Clock, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { MpesaConfig } from '../../config.ts';
+import { seal, secretsKeyOf, unseal } from '../../seal.ts';
 import type { SessionStore, Sessions } from './session.ts';
 import { mpesaChannel } from './terms.ts';
 
@@ -59,8 +60,7 @@ export class StoredSessions implements SessionStore {
   /** @throws TypeError when the key is not 32 bytes. */
   constructor(options: StoredOptions) {
     this.#options = options;
-    this.#key = Buffer.from(options.secretsKey, 'base64');
-    if (this.#key.length !== 32) throw new TypeError('the key for secrets is 32 bytes');
+    this.#key = secretsKeyOf(options.secretsKey);
   }
 
   async read(): Promise<Sessions | undefined> {
@@ -69,7 +69,7 @@ export class StoredSessions implements SessionStore {
     try {
       return JSON.parse(unseal(doc.sealed, this.#key, this.#options.name)) as Sessions;
     } catch {
-      return undefined; // sealed with another key: a new session is made
+      return undefined; // sealed with another key, or by an earlier version: a new session is made
     }
   }
 
@@ -104,30 +104,6 @@ export class StoredSessions implements SessionStore {
   get #stored() {
     return this.#options.db.collection<SessionsDoc>(railSessionsSpec.name);
   }
-}
-
-const cipherName = 'aes-256-gcm';
-const nonceBytes = 12;
-const tagBytes = 16;
-
-/** AES-256-GCM, `<nonce>.<ciphertext>.<tag>` in base64url; bound to whose sessions they are. */
-function seal(text: string, key: Buffer, name: string): string {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(cipherName, key, nonce, { authTagLength: tagBytes });
-  cipher.setAAD(Buffer.from(name));
-  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-  return [nonce, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url')).join('.');
-}
-
-/** @throws when it was altered or sealed with another key or name. */
-function unseal(sealed: string, key: Buffer, name: string): string {
-  const [nonce, ciphertext, tag] = sealed.split('.').map((part) => Buffer.from(part, 'base64url'));
-  if (!nonce || !ciphertext || tag?.length !== tagBytes)
-    throw new Error('sealed sessions of an unknown form');
-  const decipher = createDecipheriv(cipherName, key, nonce, { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.from(name));
-  decipher.setAuthTag(tag);
-  return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
 }
 
 /** The name under which the processes of an installation share sessions: another application has its own. */
