@@ -406,16 +406,16 @@ const latePaid = (status: 'failed' | 'expired') =>
     },
   });
 
-export const collectionMachine = chart.createMachine({
-  id: 'collection',
-  version: '3',
-  options: { maxIterations: 100 },
-  context: ({ input }) => ({
-    createdAt: input?.at ?? 0,
-    notAfter: (input?.at ?? 0) + (input?.terms?.pushWindowMs ?? 0),
-    expiresAt: (input?.at ?? 0) + (input?.terms?.pushWindowMs ?? 0) + (input?.terms?.promptLifeMs ?? 0),
-    acceptsLate: input?.acceptsLate ?? false,
-    terms: input?.terms ?? ({} as RailTerms),
+/** What a collection knows when it begins: the 202 is made of it, before the first step is committed. */
+export function bornContext(input?: CollectionInput): CollectionContext {
+  const { at = 0, terms = {} as RailTerms, acceptsLate = false } = input ?? {};
+  const { pushWindowMs = 0, promptLifeMs = 0 } = terms;
+  return {
+    createdAt: at,
+    notAfter: at + pushWindowMs,
+    expiresAt: at + pushWindowMs + promptLifeMs,
+    acceptsLate,
+    terms,
     asks: 0,
     pushedAt: null,
     askOpen: false,
@@ -430,7 +430,14 @@ export const collectionMachine = chart.createMachine({
     returnsOpen: 0,
     returnSentAt: null,
     returnRefused: false,
-  }),
+  };
+}
+
+export const collectionMachine = chart.createMachine({
+  id: 'collection',
+  version: '3',
+  options: { maxIterations: 100 },
+  context: ({ input }) => bornContext(input),
   initial: 'created',
   states: {
     created: {

@@ -139,7 +139,7 @@ export function operatorRoutes(deps: OperatorDeps) {
 }
 
 /** What networks call. Not in the public document: its address is between a network and us. */
-export function networkRoutes(callbacks: callbackRoutes.CallbackApi): Route[] {
+export function networkRoutes(callbacks: Parameters<typeof callbackRoutes.receiveCallback>[0]): Route[] {
   return [route('POST', '/rails/:rail/:secret', 'none', callbackRoutes.receiveCallback(callbacks))];
 }
 
@@ -161,7 +161,7 @@ export type OperatorRoute = ReturnType<typeof operatorRoutes>[number];
 /** What the merchants' routes need. */
 export interface MerchantDeps extends webhooks.ResendDeps {
   config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl'> & Partial<Pick<Config, 'mpesa'>>;
-  collections: payments.CollectionsApi;
+  collections: payments.OwnCollections;
   readBalance: balances.ReadBalance;
   readEvent: events.ReadEvent;
   readEvents: events.ReadEvents;
@@ -173,7 +173,7 @@ export interface MerchantDeps extends webhooks.ResendDeps {
 /** What merchants read of their money beside the balance. */
 export interface MoneyReads {
   entries: balances.ReadEntries;
-  settlements: settlements.SettlementsApi;
+  settlements: settlements.OwnSettlements;
   collections: settlements.ReadCollections;
 }
 

@@ -6,12 +6,12 @@ import {
   type Write,
 } from '@kusanya/durable-actors';
 import type { Db, Filter, IndexSpecification } from 'mongodb';
+import { bornContext } from '../../machines/collection.ts';
 import type { Config } from '../config.ts';
 import { idFloor, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
-import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
 import type { Rails } from '../rails/rails.ts';
 import { crowdIndexes } from '../standing.ts';
@@ -152,10 +152,12 @@ export class Collections {
       metadata: body.metadata ?? {},
       createdAt: new Date(at),
     };
-    const acceptsLate = merchant.latePayments === 'accept';
-    const answer = { status: 202, body: this.#firstAnswer(id, mode, data, at, rail.terms) };
+    const input = { at, terms: rail.terms, acceptsLate: merchant.latePayments === 'accept' };
+    // The commit stores the answer, so it is made before there is a document.
+    const born = { status: 'created', snapshot: { context: bornContext(input) } } as const;
+    const answer = { status: 202, body: JSON.stringify(presentCollection({ _id: id, mode, data, ...born })) };
     await actors.create(
-      { machine: 'collection', id, input: { at, terms: rail.terms, acceptsLate }, merchantId, mode, data },
+      { machine: 'collection', id, input, merchantId, mode, data },
       {
         stepId: requestId,
         cause: { kind: 'merchant', id: requestId },
@@ -226,27 +228,6 @@ export class Collections {
 
   get #stored() {
     return this.#options.db.collection<CollectionDoc>(collectionsSpec.name);
-  }
-
-  /** The 202's body, made before the commit because the commit stores it. */
-  #firstAnswer(
-    id: string,
-    mode: Mode,
-    data: CollectionData,
-    at: number,
-    terms: { pushWindowMs: number; promptLifeMs: number },
-  ): string {
-    const context = {
-      createdAt: at,
-      completedAt: null,
-      expiresAt: at + terms.pushWindowMs + terms.promptLifeMs,
-      receipt: null,
-      failureCode: null,
-      failureMessage: null,
-      late: false,
-    };
-    const status = 'created';
-    return JSON.stringify(presentCollection({ _id: id, mode, data, status, snapshot: { context } }));
   }
 }
 

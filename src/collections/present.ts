@@ -48,12 +48,7 @@ const failureMessages: Readonly<Record<FailureCode, string>> = {
 
 /** What merchants see of a collection is made of this much of it. */
 interface Presentable extends Pick<CollectionDoc, '_id' | 'mode' | 'status' | 'data'> {
-  snapshot: {
-    context: Pick<
-      CollectionContext,
-      'createdAt' | 'completedAt' | 'expiresAt' | 'receipt' | 'failureCode' | 'failureMessage' | 'late'
-    >;
-  };
+  snapshot: { context: CollectionContext };
 }
 
 /** The public form of a collection (CONTRACT 8.2). The only place that knows it. */

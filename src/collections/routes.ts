@@ -7,15 +7,11 @@ import {
   listAnswer,
   listObject,
   listQuery,
-  type ProducedAnswer,
-  type RecordWrite,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { Principal } from '../merchants/merchants.ts';
-import type { Own, Whose } from '../whose.ts';
-import { type CollectionQuery, FeeTooHigh, NoRail } from './collections.ts';
+import { type Collections, FeeTooHigh, NoRail } from './collections.ts';
 import { testPhones } from './phone.ts';
 import {
   type AmountBounds,
@@ -29,22 +25,8 @@ import {
 /** The schema of what events are about; events/ does not import this room. */
 export { CollectionObject } from './schema.ts';
 
-/** What these routes need from the room; every method sees only what the principal's merchant and mode own. */
-export interface CollectionsApi {
-  /**
-   * Returns the 202 as it was recorded: the write that `recordWrite` makes belongs in the same commit as the
-   * collection, and a `replay` conflict there is thrown as StepReplayed. The body has been checked.
-   */
-  create(
-    principal: Principal,
-    body: CreateCollection,
-    requestId: string,
-    recordWrite: RecordWrite,
-  ): Promise<ProducedAnswer>;
-  get(whose: Whose, id: string): Promise<Own<CollectionObject> | undefined>;
-  /** Newest first. */
-  list(whose: Whose, query: CollectionQuery): Promise<{ data: Own<CollectionObject>[]; hasMore: boolean }>;
-}
+/** What merchants ask of the room; every method sees only what the principal's merchant and mode own. */
+export type OwnCollections = Pick<Collections, 'create' | 'get' | 'list'>;
 
 const tag = 'Collections';
 
@@ -79,7 +61,7 @@ const createExamples = {
 };
 
 /** POST /v1/collections (CONTRACT 8.1). `bounds`: the installation's, where the merchant has none. */
-export function createCollection(collections: CollectionsApi, bounds: AmountBounds, isSandbox = false) {
+export function createCollection(collections: OwnCollections, bounds: AmountBounds, isSandbox = false) {
   return forMerchants({
     doc: {
       id: 'createCollection',
@@ -134,7 +116,7 @@ function asAnswer(error: unknown): unknown {
 }
 
 /** GET /v1/collections (CONTRACT 8.6). */
-export function listCollections(collections: CollectionsApi) {
+export function listCollections(collections: OwnCollections) {
   return forMerchants({
     doc: {
       id: 'listCollections',
@@ -162,7 +144,7 @@ export function listCollections(collections: CollectionsApi) {
 }
 
 /** GET /v1/collections/:id (CONTRACT 8.6). */
-export function showCollection(collections: CollectionsApi) {
+export function showCollection(collections: OwnCollections) {
   return forMerchants({
     doc: {
       id: 'getCollection',

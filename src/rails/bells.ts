@@ -82,7 +82,7 @@ export class Bells {
     this.#held.delete(moment);
     const delayMs = Math.max(0, moment - clock.now());
     await queues.add(bellQueue, [{ id: bells[0]!.id, data: { bells }, delayMs }]).catch((error) => {
-      log.debug({ error: String(error) }, 'without Redis bells are rung by this process');
+      log.debug({ error: String(error) }, 'without Redis this process rings the bells');
       setTimeout(() => void this.#hear(bells), delayMs).unref();
     });
   }

@@ -38,7 +38,7 @@ const storedMax = 20;
 const unheardMs = 10_000;
 const ringsAtOnce = 16;
 
-type Notice = Extract<CallbackParse, { kind: 'notice' }>;
+type CallbackReport = Extract<CallbackParse, { kind: 'report' }>;
 
 interface CallbacksOptions {
   db: Db;
@@ -71,7 +71,7 @@ export class Callbacks {
     if (expected === undefined || !isSame(secret, expected)) return undefined;
     if (!rail?.parseCallback || rail.name !== railName) return undefined;
     const parse = rail.parseCallback({ body });
-    if (parse.kind === 'notice') {
+    if (parse.kind === 'report') {
       this.#options.heard?.();
       await this.#take(rail.name, parse, body);
     }
@@ -87,9 +87,9 @@ export class Callbacks {
       .toArray();
   }
 
-  async #take(rail: string, notice: Notice, body: Buffer): Promise<void> {
+  async #take(rail: string, report: CallbackReport, body: Buffer): Promise<void> {
     const { actors, clock } = this.#options;
-    const { collectionId, dedupeKey, hint } = notice;
+    const { collectionId, dedupeKey, hint } = report;
     const collection = await actors.read({ machine: 'collection', id: collectionId });
     if (collection?.mode !== 'live') return;
     const known = await this.#stored.findOne({ _id: dedupeKey });
@@ -124,7 +124,7 @@ export class Callbacks {
       await bells.ring(collectionId, `callback.${dedupeKey}`);
       await this.#stored.updateOne({ _id: dedupeKey }, { $set: { rungAt: new Date(clock.now()) } });
     } catch (error) {
-      log.debug({ collectionId, error: String(error) }, 'callback not heard; it is rung again');
+      log.debug({ collectionId, error: String(error) }, 'callback not heard; the chore rings it');
     }
   }
 

@@ -135,7 +135,7 @@ export interface CallbackReply {
  */
 export type CallbackParse =
   | {
-      kind: 'notice';
+      kind: 'report';
       collectionId: string;
       /** Equal for repetitions of one callback. */
       dedupeKey: string;

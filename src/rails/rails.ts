@@ -48,6 +48,7 @@ export {
   busyPhone,
   debitMs,
   drawnMs,
+  type NetworkStatus,
   type NetworkStory,
   networkScenario,
   networkStories,
@@ -55,10 +56,9 @@ export {
   promptMs,
   receiptOf,
   type Scenario,
-  type Sighting,
   type SimulatorTimes,
-  sight,
   simulate,
+  statusAt,
   testScenario,
 } from './simulator.ts';
 export { TestRail } from './testRail.ts';

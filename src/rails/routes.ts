@@ -1,16 +1,11 @@
 import { Type } from 'typebox';
 import { AppError, forAnyone } from '../http/http.ts';
-import type { CallbackReply } from './port.ts';
-
-/** What the route needs from the room: undefined means that the address is wrong. */
-export interface CallbackApi {
-  receive(railName: string, secret: string, body: Buffer): Promise<CallbackReply | undefined>;
-}
+import type { Callbacks } from './callbacks.ts';
 
 const bodyMaxBytes = 16 * 1024;
 
 /** POST /rails/:rail/:secret (CONTRACT 19.4). A wrong address looks as if there were no such route. */
-export function receiveCallback(callbacks: CallbackApi) {
+export function receiveCallback(callbacks: Pick<Callbacks, 'receive'>) {
   return forAnyone({
     doc: {
       id: 'receiveCallback',

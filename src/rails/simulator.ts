@@ -59,7 +59,7 @@ export interface SimulatorTimes {
   drawn?: { shape: number; seed: string };
 }
 
-export type Sighting =
+export type NetworkStatus =
   | { kind: 'pending' }
   | { kind: 'succeeded'; receipt: string }
   | { kind: 'failed'; code: FailureCode }
@@ -349,12 +349,12 @@ export function networkScenario(msisdn: string, reference: string, times: Simula
 }
 
 /** What the network says when it is asked `sincePushMs` after the push. */
-export function sight(
+export function statusAt(
   { outcome }: Scenario,
   reference: string,
   sincePushMs: number,
   promptLifeMs: number,
-): Sighting {
+): NetworkStatus {
   switch (outcome.kind) {
     case 'silent':
       return { kind: 'unknown' };
@@ -394,6 +394,6 @@ export function simulate(
   reference: string,
   sincePushMs: number,
   times: SimulatorTimes,
-): Sighting {
-  return sight(testScenario(msisdn, reference, times), reference, sincePushMs, times.promptLifeMs);
+): NetworkStatus {
+  return statusAt(testScenario(msisdn, reference, times), reference, sincePushMs, times.promptLifeMs);
 }

@@ -4,21 +4,11 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import type { Own, Whose } from '../whose.ts';
-import type { OwnSettlement, SettlementRow } from './reading.ts';
+import type { SettlementReader, SettlementRow } from './reading.ts';
 import { SettlementObject } from './schema.ts';
 
-/** What these routes need; every method sees only what this merchant and mode own. */
-export interface SettlementsApi {
-  list(
-    whose: Whose,
-    page: { limit: number; startingAfter?: string },
-  ): Promise<{ rows: OwnSettlement[]; hasMore: boolean }>;
-  show(whose: Whose, id: string): Promise<OwnSettlement | undefined>;
-  collectionIds(
-    doc: OwnSettlement['doc'],
-    page: { limit: number; before?: string },
-  ): Promise<{ ids: string[]; hasMore: boolean }>;
-}
+/** What merchants ask of the room; every method sees only what this merchant and mode own. */
+export type OwnSettlements = Pick<SettlementReader, 'list' | 'show' | 'collectionIds'>;
 
 /** The collections of these ids as merchants see them, in this order. */
 export type ReadCollections = (whose: Whose, ids: readonly string[]) => Promise<Own<object>[]>;
@@ -48,7 +38,7 @@ export function presentSettlement({ id, doc, pendingTzs }: SettlementRow): Settl
 }
 
 /** GET /v1/settlements: an addition to the interface. */
-export function listSettlements(settlements: SettlementsApi) {
+export function listSettlements(settlements: OwnSettlements) {
   return forMerchants({
     doc: {
       id: 'listSettlements',
@@ -79,7 +69,7 @@ export function listSettlements(settlements: SettlementsApi) {
 }
 
 /** GET /v1/settlements/:id: an addition to the interface. */
-export function showSettlement(settlements: SettlementsApi) {
+export function showSettlement(settlements: OwnSettlements) {
   return forMerchants({
     doc: {
       id: 'getSettlement',
@@ -98,7 +88,7 @@ export function showSettlement(settlements: SettlementsApi) {
 }
 
 /** GET /v1/settlements/:id/collections: an addition to the interface. `collection`: the schema of its items. */
-export function listSettled(settlements: SettlementsApi, read: ReadCollections, collection: TObject) {
+export function listSettled(settlements: OwnSettlements, read: ReadCollections, collection: TObject) {
   return forMerchants({
     doc: {
       id: 'listSettlementCollections',

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { eventId, recordEvent } from '../../src/events/events.ts';
 import { newId } from '../../src/ids.ts';
 import { limits } from '../../src/limits.ts';
-import { startTestService, type TestMerchant, type TestService, until } from '../support/service.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 12.6 to 12.8. */
 describe('GET /v1/events', () => {

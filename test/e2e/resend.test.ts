@@ -6,8 +6,8 @@ import {
   startTestService,
   type TestMerchant,
   type TestService,
-  until,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** CONTRACT 13.11. */
 describe('POST /v1/events/{id}/resend', () => {

@@ -32,24 +32,24 @@ import {
 
 const dayMs = 86_400_000;
 
-async function set(world: Histories, into: string, _id: string, fields: object): Promise<void> {
-  const result = await world.db
+async function set(histories: Histories, into: string, _id: string, fields: object): Promise<void> {
+  const result = await histories.db
     .collection<Doc>(into)
     .updateOne({ _id }, { $set: fields }, { bypassDocumentValidation: true });
   expect(result.matchedCount).to.equal(1);
 }
-async function remove(world: Histories, into: string, filter: object): Promise<void> {
-  expect((await world.db.collection(into).deleteOne(filter)).deletedCount).to.equal(1);
+async function remove(histories: Histories, into: string, filter: object): Promise<void> {
+  expect((await histories.db.collection(into).deleteOne(filter)).deletedCount).to.equal(1);
 }
 /** An entry about a collection, planted without its counters; these are then moved by hand to fit. */
-async function plantPosted(world: Histories, planted: JournalEntry): Promise<void> {
-  await plant(world.db, planted);
-  await world.written(post(planted).filter(({ into }) => into === 'balances'));
+async function plantPosted(histories: Histories, planted: JournalEntry): Promise<void> {
+  await plant(histories.db, planted);
+  await histories.written(post(planted).filter(({ into }) => into === 'balances'));
 }
 
 type Fault = {
   fault: string;
-  plant(world: Histories): Promise<void>;
+  plant(histories: Histories): Promise<void>;
   finds: string[];
   /** What an audit of what is new finds, where that differs. */
   recently?: string[];
@@ -58,25 +58,25 @@ type Fault = {
 const faults: Fault[] = [
   {
     fault: 'an entry whose debits and credits differ',
-    async plant(world) {
-      const key = `live:${world.pending.collectionId}:succeeded`;
-      await set(world, 'journal_entries', key, { 'lines.0.debit': Long.fromNumber(10_001) });
+    async plant(histories) {
+      const key = `live:${histories.pending.collectionId}:succeeded`;
+      await set(histories, 'journal_entries', key, { 'lines.0.debit': Long.fromNumber(10_001) });
     },
     finds: ['book.unbalanced', 'capture.differs', 'entry.unbalanced'],
   },
   {
     fault: 'an amount that is no 64-bit integer',
-    async plant(world) {
-      const key = `live:${world.pending.collectionId}:succeeded`;
-      await set(world, 'journal_entries', key, { 'lines.0.debit': 10_000 });
+    async plant(histories) {
+      const key = `live:${histories.pending.collectionId}:succeeded`;
+      await set(histories, 'journal_entries', key, { 'lines.0.debit': 10_000 });
     },
     finds: ['entry.malformed'],
   },
   {
     fault: 'a line of zero',
-    async plant(world) {
+    async plant(histories) {
       const line = { account: 'live:TZS:fee_revenue', debit: Long.ZERO, credit: Long.ZERO };
-      await set(world, 'journal_entries', `live:${world.pending.collectionId}:succeeded`, {
+      await set(histories, 'journal_entries', `live:${histories.pending.collectionId}:succeeded`, {
         'lines.3': line,
       });
     },
@@ -84,89 +84,98 @@ const faults: Fault[] = [
   },
   {
     fault: 'a line in the other mode’s book',
-    async plant(world) {
-      const key = `live:${world.pending.collectionId}:succeeded`;
+    async plant(histories) {
+      const key = `live:${histories.pending.collectionId}:succeeded`;
       const account = 'test:TZS:provider_clearing:MPESA_TZ';
-      await set(world, 'journal_entries', key, { 'lines.0.account': account });
+      await set(histories, 'journal_entries', key, { 'lines.0.account': account });
     },
     finds: ['book.unbalanced', 'entry.malformed'],
   },
   {
     fault: 'a line for another merchant',
-    async plant(world) {
-      const key = `live:${world.pending.collectionId}:succeeded`;
-      await set(world, 'journal_entries', key, { 'lines.1.account': 'live:TZS:merchant_pending:mer_z' });
+    async plant(histories) {
+      const key = `live:${histories.pending.collectionId}:succeeded`;
+      await set(histories, 'journal_entries', key, { 'lines.1.account': 'live:TZS:merchant_pending:mer_z' });
     },
     finds: ['entry.malformed'],
   },
   ...['pending', 'available', 'reserved'].map((counter) => ({
     fault: `a counter of ${counter} that moved without a line`,
-    async plant(world: Histories) {
+    async plant(histories: Histories) {
       const path = counter === 'pending' ? `pending.${tomorrow}` : counter;
-      await nudge(world.db, 'live:TZS:mer_a:0', path, 1);
+      await nudge(histories.db, 'live:TZS:mer_a:0', path, 1);
     },
     finds: counter === 'reserved' ? ['counter.differs', 'reserved.differs'] : ['counter.differs'],
   })),
   {
     fault: 'an entry whose counter did not move',
-    async plant(world) {
-      await world.written([post(entry(world.failed))[0]!]);
-      await set(world, 'collections', world.failed.collectionId, { status: 'succeeded', state: 'succeeded' });
-      await set(world, 'events', (await eventOf(world, world.failed))!, { type: 'collection.succeeded' });
+    async plant(histories) {
+      await histories.written([post(entry(histories.failed))[0]!]);
+      await set(histories, 'collections', histories.failed.collectionId, {
+        status: 'succeeded',
+        state: 'succeeded',
+      });
+      await set(histories, 'events', (await eventOf(histories, histories.failed))!, {
+        type: 'collection.succeeded',
+      });
     },
     finds: ['counter.differs'],
   },
   {
     fault: 'a success without a capture',
-    async plant(world) {
+    async plant(histories) {
       const paid = payment();
-      await world.written([collectionWrite(paid, 'succeeded'), eventWrite(paid, 'succeeded')]);
+      await histories.written([collectionWrite(paid, 'succeeded'), eventWrite(paid, 'succeeded')]);
     },
     finds: ['capture.missing'],
   },
   {
     fault: 'a success captured twice',
-    async plant(world) {
-      const twin = entry(world.pending);
-      await plantPosted(world, { ...twin, _id: `live:${world.pending.collectionId}:succeeded_again` });
+    async plant(histories) {
+      const twin = entry(histories.pending);
+      await plantPosted(histories, {
+        ...twin,
+        _id: `live:${histories.pending.collectionId}:succeeded_again`,
+      });
     },
     finds: ['capture.doubled'],
   },
   {
     fault: 'a failed collection with a capture',
-    plant: (world) => world.written(post(entry(world.failed))),
+    plant: (histories) => histories.written(post(entry(histories.failed))),
     finds: ['capture.unfounded'],
   },
   {
     fault: 'an open collection with a capture',
-    plant: (world) => world.written(post(entry(world.created))),
+    plant: (histories) => histories.written(post(entry(histories.created))),
     finds: ['capture.unfounded'],
   },
   {
     fault: 'a capture of a collection that does not exist',
-    plant: (world) => world.written(post(entry(payment()))),
+    plant: (histories) => histories.written(post(entry(payment()))),
     finds: ['capture.unfounded'],
   },
   {
     fault: 'a capture of another amount',
-    async plant(world) {
-      const wrong = { ...world.failed, amountTzs: 20_000 };
-      await world.written(post(entry(wrong)));
-      await set(world, 'collections', wrong.collectionId, { status: 'succeeded', state: 'succeeded' });
-      await set(world, 'events', (await eventOf(world, wrong))!, { type: 'collection.succeeded' });
+    async plant(histories) {
+      const wrong = { ...histories.failed, amountTzs: 20_000 };
+      await histories.written(post(entry(wrong)));
+      await set(histories, 'collections', wrong.collectionId, { status: 'succeeded', state: 'succeeded' });
+      await set(histories, 'events', (await eventOf(histories, wrong))!, { type: 'collection.succeeded' });
     },
     finds: ['capture.differs'],
   },
   {
     fault: 'a capture with another fee',
-    plant: (world) => set(world, 'collections', world.pending.collectionId, { 'data.feeTzs': int64(251) }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.pending.collectionId, { 'data.feeTzs': int64(251) }),
     finds: ['capture.differs'],
   },
   {
     fault: 'a capture for another merchant',
-    async plant(world) {
+    async plant(histories) {
       const stray = payment();
-      await world.written(
+      await histories.written(
         [collectionWrite({ ...stray, merchantId: 'mer_c' }, 'succeeded'), eventWrite(stray, 'succeeded')],
         post(entry(stray)),
       );
@@ -175,174 +184,185 @@ const faults: Fault[] = [
   },
   {
     fault: 'a success proved false on one side only',
-    plant: (world) => set(world, 'collections', world.reversed.collectionId, { state: 'succeeded.standing' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.reversed.collectionId, { state: 'succeeded.standing' }),
     finds: ['capture.unfounded'],
   },
   {
     fault: 'a success that says it was reversed although the money is still there',
-    plant: (world) => set(world, 'collections', world.pending.collectionId, { state: 'succeeded.reversed' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.pending.collectionId, { state: 'succeeded.reversed' }),
     finds: ['reversal.missing'],
   },
   {
     fault: 'a held payment that its collection knows nothing of',
-    plant: (world) => set(world, 'collections', world.held.collectionId, { state: 'expired.resting' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.held.collectionId, { state: 'expired.resting' }),
     finds: ['hold.differs', 'reserved.differs'],
   },
   {
     fault: 'a collection that says it holds a payment, without an entry',
-    plant: (world) => set(world, 'collections', world.failed.collectionId, { state: 'failed.latePaid.held' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.failed.collectionId, { state: 'failed.latePaid.held' }),
     finds: ['hold.differs'],
   },
   {
     fault: 'a collection that says it returned a payment, without an entry',
-    plant: (world) =>
-      set(world, 'collections', world.failed.collectionId, { state: 'failed.latePaid.returned' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.failed.collectionId, { state: 'failed.latePaid.returned' }),
     finds: ['hold.differs'],
   },
   {
     fault: 'a payment held twice of which one is returned',
-    async plant(world) {
-      const { returned } = world;
+    async plant(histories) {
+      const { returned } = histories;
       const twin = latePaymentHeld(returned);
-      await plantPosted(world, { ...twin, _id: `live:${returned.collectionId}:late_held_again` });
-      await set(world, 'collections', returned.collectionId, { state: 'failed.latePaid.held' });
+      await plantPosted(histories, { ...twin, _id: `live:${returned.collectionId}:late_held_again` });
+      await set(histories, 'collections', returned.collectionId, { state: 'failed.latePaid.held' });
     },
     finds: ['hold.differs'],
   },
   {
     fault: 'a late payment that is both returned and accepted',
-    async plant(world) {
-      const twice = latePaymentAccepted(world.returned, { settlesOn: tomorrow, stripe: 1 });
-      await plant(world.db, twice);
+    async plant(histories) {
+      const twice = latePaymentAccepted(histories.returned, { settlesOn: tomorrow, stripe: 1 });
+      await plant(histories.db, twice);
     },
     finds: ['capture.unfounded', 'counter.differs', 'hold.differs'],
   },
   {
     fault: 'a collection that cannot be read, and another breach behind it',
-    async plant(world) {
-      await set(world, 'collections', world.pending.collectionId, { data: null });
-      await world.written([collectionWrite(payment(), 'succeeded')], [eventWrite(world.failed, 'failed')]);
+    async plant(histories) {
+      await set(histories, 'collections', histories.pending.collectionId, { data: null });
+      await histories.written(
+        [collectionWrite(payment(), 'succeeded')],
+        [eventWrite(histories.failed, 'failed')],
+      );
     },
     finds: ['capture.missing', 'collection.malformed', 'event.doubled', 'event.missing'],
     recently: ['collection.malformed', 'event.doubled'],
   },
   {
     fault: 'a collection that holds a payment and cannot be read',
-    plant: (world) => set(world, 'collections', world.held.collectionId, { 'data.amountTzs': 'many' }),
+    plant: (histories) =>
+      set(histories, 'collections', histories.held.collectionId, { 'data.amountTzs': 'many' }),
     finds: ['collection.malformed', 'reserved.differs'],
   },
   {
     fault: 'an entry over which a whole check breaks',
-    async plant(world) {
-      const key = `live:${world.pending.collectionId}:succeeded`;
-      await set(world, 'journal_entries', key, { lines: 7 });
+    async plant(histories) {
+      const key = `live:${histories.pending.collectionId}:succeeded`;
+      await set(histories, 'journal_entries', key, { lines: 7 });
     },
     finds: ['check.failed', 'collection.malformed', 'counter.differs'],
   },
   {
     fault: 'two collections that one payment was credited to',
-    async plant(world) {
-      const { providerReference } = world.pending;
-      await world.written(success(payment({ merchantId: 'mer_b' }), tomorrow));
-      const second = await world.db
+    async plant(histories) {
+      const { providerReference } = histories.pending;
+      await histories.written(success(payment({ merchantId: 'mer_b' }), tomorrow));
+      const second = await histories.db
         .collection<Doc>('collections')
         .findOne({ merchantId: 'mer_b', mode: 'live' });
-      await set(world, 'collections', second!._id, { 'snapshot.context.receipt': providerReference });
+      await set(histories, 'collections', second!._id, { 'snapshot.context.receipt': providerReference });
     },
     finds: ['receipt.doubled'],
   },
   {
     fault: 'a final collection without its event',
-    plant: (world) => remove(world, 'events', { collectionId: world.pending.collectionId }),
+    plant: (histories) => remove(histories, 'events', { collectionId: histories.pending.collectionId }),
     finds: ['event.missing'],
   },
   {
     fault: 'a failure without entry and event',
-    async plant(world) {
-      await world.written([collectionWrite(payment(), 'failed')]);
+    async plant(histories) {
+      await histories.written([collectionWrite(payment(), 'failed')]);
     },
     finds: ['event.missing'],
     recently: [], // nothing new points at it: the night's work
   },
   {
     fault: 'an event told twice',
-    async plant(world) {
-      await world.written([eventWrite(world.failed, 'failed')]);
+    async plant(histories) {
+      await histories.written([eventWrite(histories.failed, 'failed')]);
     },
     finds: ['event.doubled'],
   },
   {
     fault: 'a late success that never told its expiry',
-    plant: (world) =>
-      remove(world, 'events', { collectionId: world.accepted.collectionId, type: 'collection.expired' }),
+    plant: (histories) =>
+      remove(histories, 'events', {
+        collectionId: histories.accepted.collectionId,
+        type: 'collection.expired',
+      }),
     finds: ['event.missing'],
   },
   {
     fault: 'an event of a state that was never reached',
-    async plant(world) {
-      await world.written([eventWrite(world.pending, 'failed')]);
+    async plant(histories) {
+      await histories.written([eventWrite(histories.pending, 'failed')]);
     },
     finds: ['event.unfounded'],
   },
   {
     fault: 'an event of an open collection',
-    async plant(world) {
-      await world.written([eventWrite(world.created, 'succeeded')]);
+    async plant(histories) {
+      await histories.written([eventWrite(histories.created, 'succeeded')]);
     },
     finds: ['event.unfounded'],
   },
   {
     fault: 'an event of no collection',
-    async plant(world) {
-      await world.written([eventWrite(payment(), 'failed')]);
+    async plant(histories) {
+      await histories.written([eventWrite(payment(), 'failed')]);
     },
     finds: ['event.unfounded'],
   },
   {
     fault: 'a bucket that should have settled yesterday',
-    async plant(world) {
+    async plant(histories) {
       const stuck = payment({ merchantId: 'mer_stuck', postedAtMs: startMs - 2 * dayMs });
-      await world.written(post(collectionSucceeded(stuck, { settlesOn: yesterday, stripe: 1 })));
+      await histories.written(post(collectionSucceeded(stuck, { settlesOn: yesterday, stripe: 1 })));
     },
     finds: ['bucket.overdue', 'capture.unfounded'],
     recently: ['bucket.overdue'],
   },
   {
     fault: 'a daily closing that is not the sum of the entries before it',
-    async plant(world) {
+    async plant(histories) {
       const early = payment({ postedAtMs: startMs - 2 * dayMs });
-      await world.written(success(early, null));
-      await world.written([(await closingOf(world.db, 'live', startMs))!]);
-      const [closing] = await world.db.collection<Doc>('ledger_closings').find({}).toArray();
-      await set(world, 'ledger_closings', closing!._id, { 'accounts.0.debitTzs': int64(1) });
+      await histories.written(success(early, null));
+      await histories.written([(await closingOf(histories.db, 'live', startMs))!]);
+      const [closing] = await histories.db.collection<Doc>('ledger_closings').find({}).toArray();
+      await set(histories, 'ledger_closings', closing!._id, { 'accounts.0.debitTzs': int64(1) });
     },
     finds: ['closing.differs'],
     recently: [], // closings are the night's work
   },
 ];
 
-async function eventOf(world: Histories, { collectionId }: Payment): Promise<string | undefined> {
-  return (await world.db.collection<Doc>('events').findOne({ collectionId }))?._id;
+async function eventOf(histories: Histories, { collectionId }: Payment): Promise<string | undefined> {
+  return (await histories.db.collection<Doc>('events').findOne({ collectionId }))?._id;
 }
 
-function watchOf(world: Histories, clock = new MovableClock(auditMs)): AuditWatch {
-  const commit = (writes: Parameters<Histories['written']>[0]) => world.written(writes);
-  return new AuditWatch({ db: world.db, clock, log: createLog('silent'), commit });
+function watchOf(histories: Histories, clock = new MovableClock(auditMs)): AuditWatch {
+  const commit = (writes: Parameters<Histories['written']>[0]) => histories.written(writes);
+  return new AuditWatch({ db: histories.db, clock, log: createLog('silent'), commit });
 }
 
 /** The auditor at work raises one alert per breach, however often it looks, and changes nothing. */
-async function alertsOnce(world: Histories, finds: string[]): Promise<void> {
+async function alertsOnce(histories: Histories, finds: string[]): Promise<void> {
   const stored = () =>
     Promise.all(
       ['journal_entries', 'balances', 'collections', 'events', 'ledger_closings'].map((name) =>
-        world.db.collection<Doc>(name).find({}).sort({ _id: 1 }).toArray(),
+        histories.db.collection<Doc>(name).find({}).sort({ _id: 1 }).toArray(),
       ),
     );
-  const [before, watch, other] = [await stored(), watchOf(world), watchOf(world)];
+  const [before, watch, other] = [await stored(), watchOf(histories), watchOf(histories)];
   await Promise.all([watch.full(), other.full()]);
   await watch.recent();
   const { breaches } = await watch.full();
-  const alerts = await world.db.collection('alerts').find({ kind: 'ledger_breach' }).toArray();
+  const alerts = await histories.db.collection('alerts').find({ kind: 'ledger_breach' }).toArray();
   expect(alerts, 'one per breach').to.have.length(breaches.length);
   expect([...new Set(alerts.map(({ detail }) => detail.kind))].sort()).to.deep.equal(finds);
   expect((await watch.state()).open).to.have.length(breaches.length);
@@ -353,33 +373,33 @@ describe('auditor on MongoDB', function () {
   this.timeout(300_000);
 
   it('finds nothing in right books of every kind, wholly or recently', async () => {
-    const world = await openHistories();
-    const all = await auditAll(world.db, auditMs);
+    const histories = await openHistories();
+    const all = await auditAll(histories.db, auditMs);
     expect(all.breaches).to.deep.equal([]);
     expect(all.isTruncated).to.equal(false);
     expect(all.checked).to.deep.equal({ collections: 12, merchants: 4 });
     expect(all.next.untilMs).to.equal(auditMs - 30_000);
 
-    const recent = await auditRecent(world.db, auditMs, world.start);
+    const recent = await auditRecent(histories.db, auditMs, histories.start);
     expect(recent.breaches).to.deep.equal([]);
     expect(recent.next.untilMs).to.equal(auditMs - 30_000);
     // all but the open one; nothing moved unevenly, so no merchant's history had to be summed
     expect(recent.checked).to.deep.equal({ collections: 11, merchants: 0 });
-    await world.close();
+    await histories.close();
   });
 
   for (const { fault, plant: plantFault, finds, recently } of faults) {
     it(`finds ${fault}`, async () => {
-      const world = await openHistories();
-      await plantFault(world);
-      await touch(world);
-      expect(kinds(await auditAll(world.db, auditMs))).to.deep.equal(finds);
-      const recent = await auditRecent(world.db, auditMs, world.start);
+      const histories = await openHistories();
+      await plantFault(histories);
+      await touch(histories);
+      expect(kinds(await auditAll(histories.db, auditMs))).to.deep.equal(finds);
+      const recent = await auditRecent(histories.db, auditMs, histories.start);
       expect(kinds(recent)).to.deep.equal(recently ?? finds);
       const told = recent.breaches.map((breach) => JSON.stringify(breach));
       expect(new Set(told).size, 'each breach once').to.equal(told.length);
-      await alertsOnce(world, finds);
-      await world.close();
+      await alertsOnce(histories, finds);
+      await histories.close();
     });
   }
 
@@ -392,15 +412,15 @@ describe('auditor on MongoDB', function () {
   });
 
   it('tells a breach again that came back after a whole audit found it gone', async () => {
-    const world = await openHistories();
+    const histories = await openHistories();
     const clock = new MovableClock(auditMs);
-    const watch = watchOf(world, clock);
-    const nudged = (tzs: number) => nudge(world.db, 'live:TZS:mer_a:1', 'available', tzs);
+    const watch = watchOf(histories, clock);
+    const nudged = (tzs: number) => nudge(histories.db, 'live:TZS:mer_a:1', 'available', tzs);
     for (const tzs of [1, 1]) {
       await nudged(tzs); // the second time the same counter, a shilling worse
       await watch.full();
     }
-    expect(await world.db.collection('alerts').countDocuments()).to.equal(1);
+    expect(await histories.db.collection('alerts').countDocuments()).to.equal(1);
     expect((await watch.state()).open[0]!.breach).to.include({ kind: 'counter.differs' });
     clock.advance(1);
     await nudged(-2);
@@ -408,14 +428,14 @@ describe('auditor on MongoDB', function () {
     expect((await watch.state()).open).to.deep.equal([]);
     await nudged(1);
     await watch.full();
-    expect(await world.db.collection('alerts').countDocuments()).to.equal(2);
-    await world.close();
+    expect(await histories.db.collection('alerts').countDocuments()).to.equal(2);
+    await histories.close();
   });
 
   it('says which counter differs, and by how much', async () => {
-    const world = await openHistories();
-    await nudge(world.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -1);
-    const { breaches } = await auditAll(world.db, auditMs);
+    const histories = await openHistories();
+    await nudge(histories.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -1);
+    const { breaches } = await auditAll(histories.db, auditMs);
     expect(breaches).to.deep.equal([
       {
         kind: 'counter.differs',
@@ -428,6 +448,6 @@ describe('auditor on MongoDB', function () {
         linesTzs: 9_750,
       },
     ]);
-    await world.close();
+    await histories.close();
   });
 });

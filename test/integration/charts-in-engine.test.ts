@@ -45,16 +45,16 @@ describe('charts in the engine', function () {
     it('posts its money once, whatever it hears again as a fact', () =>
       walkAll(collection, survey(collection).cover, async (run, moves) => {
         const { model, chart } = run.rig;
-        const begun = run.world;
+        const begun = run.position;
         let history = checked(model, chart, undefined, undefined, created(run.input.at), begun);
         for (const move of moves) {
           if (!run.canMake(move)) continue;
           const times = move.event.type.startsWith('push.') || move.event.type.startsWith('ask.') ? 2 : 1;
           for (let time = 0; time < times; time += 1) {
-            const before = run.world;
+            const before = run.position;
             if (time === 0) await run.move(move);
             else await run.again(move.event);
-            history = checked(model, chart, history, before, move, run.world);
+            history = checked(model, chart, history, before, move, run.position);
           }
         }
       }));

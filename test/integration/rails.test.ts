@@ -86,7 +86,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
     request.on('end', () => {
       const parse = parts.rail!.parseCallback({ body: Buffer.concat(chunks) });
       response.writeHead(parse.reply.status).end(parse.reply.body);
-      if (parse.kind !== 'notice') return;
+      if (parse.kind !== 'report') return;
       const { collectionId, hint } = parse;
       if (hint.code) claims.set(collectionId, [...(claims.get(collectionId) ?? []), hint.code]);
       for (const heard of bells) heard(collectionId);

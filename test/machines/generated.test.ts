@@ -38,14 +38,14 @@ describe('generated paths', function () {
         const choices = fc.array(fc.nat({ max: 999 }), { minLength: 1, maxLength: 40 });
         fc.assert(
           fc.property(fc.constantFrom(...model.variants), choices, (variant, numbers) => {
-            let world = surveyed.chart.begin(variant.input);
+            let position = surveyed.chart.begin(variant.input);
             let history = startOf(surveyed, variant.input);
             for (const number of numbers) {
-              const moves = model.moves(world);
+              const moves = model.moves(position);
               const move = moves[number % moves.length]!;
-              const next = surveyed.chart.step(world, move.event, move.fires);
-              history = checked(model, surveyed.chart, history, world, move, next);
-              world = next;
+              const next = surveyed.chart.step(position, move.event, move.fires);
+              history = checked(model, surveyed.chart, history, position, move, next);
+              position = next;
             }
           }),
           { numRuns: 150 },
@@ -55,14 +55,14 @@ describe('generated paths', function () {
       for (const path of surveyed.paths) {
         it(titleOf(path), () => {
           const { chart } = surveyed;
-          let world = chart.begin(path.variant.input);
+          let position = chart.begin(path.variant.input);
           let history = startOf(surveyed, path.variant.input);
           for (const move of path.moves) {
-            const next = chart.step(world, move.event, move.fires);
-            expect(chart.step(world, move.event, move.fires), 'the chart is pure').to.deep.equal(next);
-            expect(next.taken, `${move.type} in ${world.state}`).not.to.deep.equal([]);
-            history = checked(model, chart, history, world, move, next);
-            world = next;
+            const next = chart.step(position, move.event, move.fires);
+            expect(chart.step(position, move.event, move.fires), 'the chart is pure').to.deep.equal(next);
+            expect(next.taken, `${move.type} in ${position.state}`).not.to.deep.equal([]);
+            history = checked(model, chart, history, position, move, next);
+            position = next;
           }
         });
       }
@@ -79,10 +79,10 @@ function startOf({ model, chart }: Survey, input: { at: number }): History {
 function replayed({ chart }: Survey, paths: readonly Path[]): Set<string> {
   const walked = new Set<string>();
   for (const { variant, moves } of paths) {
-    let world = chart.begin(variant.input);
+    let position = chart.begin(variant.input);
     for (const { event, fires } of moves) {
-      world = chart.step(world, event, fires);
-      for (const key of world.taken) walked.add(key);
+      position = chart.step(position, event, fires);
+      for (const key of position.taken) walked.add(key);
     }
   }
   return walked;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { AnyStateNode, StateValue } from 'xstate';
-import type { World } from '../support/charts.ts';
+import type { Position } from '../support/charts.ts';
 import { models } from '../support/every-chart.ts';
 import type { Model } from '../support/moves.ts';
 import { type Survey, survey } from '../support/paths.ts';
@@ -61,13 +61,13 @@ for (const model of models) {
 
     for (const [state, document] of Object.entries(stored.states)) {
       it(`${state} restores, with the timers that it wants, and is driven on`, () => {
-        const world = worldOf(state, document);
-        expect(surveyed.chart.restore(world).value).to.deep.equal(document.snapshot.value);
+        const position = worldOf(state, document);
+        expect(surveyed.chart.restore(position).value).to.deep.equal(document.snapshot.value);
         const armed = document.timers.map(({ id }) => id);
-        expect(surveyed.chart.wantedTimers(world)).to.include.members(armed);
-        for (const { id } of document.timers) surveyed.chart.fire(world, id);
-        for (const first of model.moves(world)) {
-          const next = surveyed.chart.step(world, first.event, first.fires);
+        expect(surveyed.chart.wantedTimers(position)).to.include.members(armed);
+        for (const { id } of document.timers) surveyed.chart.fire(position, id);
+        for (const first of model.moves(position)) {
+          const next = surveyed.chart.step(position, first.event, first.fires);
           for (const second of model.moves(next)) surveyed.chart.step(next, second.event, second.fires);
         }
       });
@@ -82,9 +82,9 @@ function advice({ name, machine }: Model): string {
   );
 }
 
-function goldenOf({ model, worlds }: Survey): Golden {
+function goldenOf({ model, positions }: Survey): Golden {
   const states: Record<string, GoldenDocument> = {};
-  for (const { world } of worlds) states[world.state] ??= documentOf(world);
+  for (const { position } of positions) states[position.state] ??= documentOf(position);
   const inOrder = Object.entries(states).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     machine: model.name,
@@ -94,7 +94,7 @@ function goldenOf({ model, worlds }: Survey): Golden {
   };
 }
 
-function documentOf({ value, context, timers, now }: World): GoldenDocument {
+function documentOf({ value, context, timers, now }: Position): GoldenDocument {
   return {
     snapshot: { value, context },
     timers: timers.map(({ id, dueAt }) => ({ id, dueAt: new Date(dueAt).toISOString() })),
@@ -102,7 +102,7 @@ function documentOf({ value, context, timers, now }: World): GoldenDocument {
   };
 }
 
-function worldOf(state: string, { snapshot, timers, now }: GoldenDocument): World {
+function worldOf(state: string, { snapshot, timers, now }: GoldenDocument): Position {
   return {
     ...{ status: 'active', output: undefined, error: undefined, state, asked: [], taken: [] },
     ...snapshot,

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
 import { deliveryMigrations } from '../../src/webhooks/webhooks.ts';
-import { Chart, type World } from '../support/charts.ts';
+import { Chart, type Position } from '../support/charts.ts';
 import { models } from '../support/every-chart.ts';
 
 interface Golden {
@@ -51,16 +51,16 @@ describe('stored documents of older versions', () => {
           for (let at = from; at < Number(machine.version); at += 1) doc = migrations[at]!(doc);
           expect(doc.machineVersion).to.equal(Number(machine.version));
           expect(doc.state).to.equal(stateText(doc.snapshot.value as never));
-          const world = {
+          const position = {
             ...{ status: 'active', output: undefined, error: undefined, asked: [], taken: [] },
             ...{ state: doc.state, ...doc.snapshot, now: now.getTime() },
             timers: doc.timers.map((timer) => ({ id: timer.id, dueAt: timer.dueAt.getTime() })),
-          } as unknown as World;
-          expect(chart.restore(world).value).to.deep.equal(doc.snapshot.value);
-          expect(doc.timers.map(({ id }) => id)).to.have.members(chart.wantedTimers(world));
+          } as unknown as Position;
+          expect(chart.restore(position).value).to.deep.equal(doc.snapshot.value);
+          expect(doc.timers.map(({ id }) => id)).to.have.members(chart.wantedTimers(position));
           const first = doc.timers.map((timer) => timer.dueAt.getTime()).sort((a, b) => a - b)[0];
           expect(doc.dueAt?.getTime()).to.equal(first);
-          for (const { id } of doc.timers) chart.fire(world, id);
+          for (const { id } of doc.timers) chart.fire(position, id);
         });
       }
     }

@@ -155,15 +155,15 @@ describe('the charts', () => {
 
 describe('rules of the collection', () => {
   it('every answer of the rail to a question closes it, in every state', () => {
-    const { worlds, chart, model } = survey(models.find(({ name }) => name === 'collection')!);
-    const open = worlds.filter(({ world }) => world.context.askOpen);
+    const { positions, chart, model } = survey(models.find(({ name }) => name === 'collection')!);
+    const open = positions.filter(({ position }) => position.context.askOpen);
     expect(open.length).to.be.above(20);
-    for (const { world } of open) {
-      for (const { type, event } of model.moves(world)) {
+    for (const { position } of open) {
+      for (const { type, event } of model.moves(position)) {
         if (!event.type.startsWith('ask.')) continue;
-        const after = chart.step(world, event);
+        const after = chart.step(position, event);
         const isAskedAgain = after.asked.some((asked) => /^ask(Rail|Return)$/.test(asked.type));
-        expect(after.context.askOpen, `${type} in ${world.state}`).to.equal(isAskedAgain);
+        expect(after.context.askOpen, `${type} in ${position.state}`).to.equal(isAskedAgain);
       }
     }
   });

@@ -30,7 +30,7 @@ export interface Asked {
 }
 
 /** A chart at rest, as its document would hold it, and what its last step did. */
-export interface World {
+export interface Position {
   status: 'active';
   output: undefined;
   error: undefined;
@@ -60,37 +60,37 @@ export class Chart {
   }
 
   /** A new actor. */
-  begin(input: { at: number }): World {
+  begin(input: { at: number }): Position {
     const { scope, actions, transitions } = recorder();
     const snapshot = this.machine.getInitialSnapshot(scope, input as never) as AnyMachineSnapshot;
     return this.#rest(snapshot, actions, transitions, [], input.at);
   }
 
   /** What an event makes of it. `fires`: the timer that the event is, which is then no longer armed. */
-  step(world: World, event: Timed, fires?: string): World {
+  step(position: Position, event: Timed, fires?: string): Position {
     const { scope, actions, transitions } = recorder();
-    const before = this.restore(world);
+    const before = this.restore(position);
     const after = this.machine.transition(before, event, scope) as AnyMachineSnapshot;
-    const timers = world.timers.filter(({ id }) => id !== fires);
+    const timers = position.timers.filter(({ id }) => id !== fires);
     return this.#rest(after, actions, transitions, timers, event.at);
   }
 
   /** Fires one timer, at its time or now if that is over. */
-  fire(world: World, id: string): World {
-    const timer = world.timers.find((each) => each.id === id);
-    if (!timer) throw new Error(`${id} is not armed in ${world.state}`);
-    return this.step(world, { type: id, at: Math.max(world.now, timer.dueAt) }, id);
+  fire(position: Position, id: string): Position {
+    const timer = position.timers.find((each) => each.id === id);
+    if (!timer) throw new Error(`${id} is not armed in ${position.state}`);
+    return this.step(position, { type: id, at: Math.max(position.now, timer.dueAt) }, id);
   }
 
   /** The snapshot that a stored actor is restored to. */
-  restore({ value, context }: Pick<World, 'value' | 'context'>): AnyMachineSnapshot {
+  restore({ value, context }: Pick<Position, 'value' | 'context'>): AnyMachineSnapshot {
     const stored = JSON.parse(JSON.stringify({ value, context }));
     return this.machine.resolveState(stored) as AnyMachineSnapshot;
   }
 
   /** Ids of the timers that the active states want to have armed. */
-  wantedTimers(world: Pick<World, 'value' | 'context'>): string[] {
-    const nodes = (this.restore(world) as unknown as { _nodes: AnyStateNode[] })._nodes;
+  wantedTimers(position: Pick<Position, 'value' | 'context'>): string[] {
+    const nodes = (this.restore(position) as unknown as { _nodes: AnyStateNode[] })._nodes;
     return [...new Set(nodes.flatMap((node) => node.after.map(({ eventType }) => eventType)))];
   }
 
@@ -100,7 +100,7 @@ export class Chart {
     taken: AnyTransitionDefinition[],
     before: Armed[],
     now: number,
-  ): World {
+  ): Position {
     if (snapshot.status !== 'active') throw new Error(`the chart ended: ${String(snapshot.error)}`);
     let timers = before;
     const asked: Asked[] = [];

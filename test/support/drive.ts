@@ -1,5 +1,5 @@
 import type { AnyStateMachine } from 'xstate';
-import { Chart, earliestOf, type Timed, type World } from './charts.ts';
+import { Chart, earliestOf, type Position, type Timed } from './charts.ts';
 import type { Untimed } from './moves.ts';
 
 /** One step as tables look at it; `at` is in milliseconds since the actor began. */
@@ -16,23 +16,23 @@ export class Drive<Context, Event extends { type: string; at: number }> {
   readonly chart: Chart;
   readonly startMs: number;
   readonly lines: Line[] = [];
-  #world: World;
+  #position: Position;
   #now: number;
 
   constructor(machine: unknown, input: { at: number }) {
     this.chart = new Chart(machine as AnyStateMachine);
     this.startMs = input.at;
     this.#now = input.at;
-    this.#world = this.chart.begin(input);
+    this.#position = this.chart.begin(input);
     this.#note('created', '');
   }
 
   get state(): string {
-    return this.#world.state;
+    return this.#position.state;
   }
 
   get context(): Context {
-    return this.#world.context as Context;
+    return this.#position.context as Context;
   }
 
   get now(): number {
@@ -41,22 +41,22 @@ export class Drive<Context, Event extends { type: string; at: number }> {
 
   /** Armed timers and when they fire, in milliseconds from now. */
   get timers(): Record<string, number> {
-    return Object.fromEntries(this.#world.timers.map(({ id, dueAt }) => [id, dueAt - this.#now]));
+    return Object.fromEntries(this.#position.timers.map(({ id, dueAt }) => [id, dueAt - this.#now]));
   }
 
   /** What the last step asked for. */
   get asked(): string[] {
-    return this.#world.asked.map(({ type }) => type);
+    return this.#position.asked.map(({ type }) => type);
   }
 
   /** Whether the chart took the last event. */
   get isTaken(): boolean {
-    return this.#world.taken.length > 0;
+    return this.#position.taken.length > 0;
   }
 
   /** The parameters of the actions of one type that the last step asked for. */
   params(type: string): Record<string, unknown>[] {
-    return this.#world.asked.filter((each) => each.type === type).map(({ params }) => params);
+    return this.#position.asked.filter((each) => each.type === type).map(({ params }) => params);
   }
 
   /** How often an action was asked for so far. */
@@ -68,7 +68,7 @@ export class Drive<Context, Event extends { type: string; at: number }> {
   send(event: Untimed<Event>): this {
     const timed = { ...event, at: event.at ?? this.#now } as unknown as Timed;
     this.#now = Math.max(this.#now, timed.at);
-    this.#take(this.chart.step(this.#world, timed), timed.type);
+    this.#take(this.chart.step(this.#position, timed), timed.type);
     return this;
   }
 
@@ -81,25 +81,25 @@ export class Drive<Context, Event extends { type: string; at: number }> {
   waitUntil(sinceStartMs: number, after: () => void = () => {}): this {
     const until = this.startMs + sinceStartMs;
     for (;;) {
-      const timer = earliestOf(this.#world.timers);
+      const timer = earliestOf(this.#position.timers);
       if (!timer || timer.dueAt > until) break;
       this.#now = Math.max(this.#now, timer.dueAt);
       const event = { type: timer.id, at: this.#now };
-      this.#take(this.chart.step(this.#world, event, timer.id), timer.id);
+      this.#take(this.chart.step(this.#position, event, timer.id), timer.id);
       after();
     }
     this.#now = until;
     return this;
   }
 
-  #take(next: World, event: string): void {
-    const from = this.#world.state;
-    this.#world = next;
+  #take(next: Position, event: string): void {
+    const from = this.#position.state;
+    this.#position = next;
     this.#note(event, from);
   }
 
   #note(event: string, from: string): void {
     const at = this.#now - this.startMs;
-    this.lines.push({ at, event, from, to: this.#world.state, asked: this.asked });
+    this.lines.push({ at, event, from, to: this.#position.state, asked: this.asked });
   }
 }

@@ -47,7 +47,7 @@ import {
   settlementMachine,
   settlementWrites,
 } from '../../machines/settlement.ts';
-import { earliestOf, type World } from './charts.ts';
+import { earliestOf, type Position } from './charts.ts';
 import {
   hourMs,
   type Model,
@@ -60,7 +60,7 @@ import {
   type Untimed,
 } from './moves.ts';
 
-/** What the world may say to each chart, and what of a world its guards look at: the input of the generator. */
+/** What the world may say to each chart, and what of a position its guards look at: the input of the generator. */
 
 /** Short ladders, so that the generator comes to the end of each: the shape is M-Pesa's. */
 const shortTerms: RailTerms = {
@@ -85,9 +85,9 @@ function notFounds(context: CollectionContext, at: number): { askedAt: number; n
   ];
 }
 
-function collectionMoves(world: World): Move[] {
-  const context = world.context as unknown as CollectionContext;
-  const { at, say, fire } = teller<CollectionEvent>(world);
+function collectionMoves(position: Position): Move[] {
+  const context = position.context as unknown as CollectionContext;
+  const { at, say, fire } = teller<CollectionEvent>(position);
   const reason = 'because';
   const knownAt = Math.max(at, (context.returnSentAt ?? 0) + context.terms.notFoundGraceMs);
   const isWindowOpen = at + context.terms.pushRetryMs <= context.notAfter;
@@ -134,7 +134,7 @@ function collectionMoves(world: World): Move[] {
   ];
 }
 
-function collectionAbstract({ state, context, timers }: World): Record<string, unknown> {
+function collectionAbstract({ state, context, timers }: Position): Record<string, unknown> {
   const { askOpen, bell, asks, notFoundAt, returnsOpen, returnRefused } =
     context as unknown as CollectionContext;
   const isCreated = state.startsWith('created');
@@ -174,9 +174,9 @@ const deliveryModel: Model = {
       } satisfies DeliveryInput,
     },
   ],
-  moves: (world) => {
-    const { at, say, fire } = teller<DeliveryEvent>(world);
-    const { tries } = world.context as unknown as DeliveryContext;
+  moves: (position) => {
+    const { at, say, fire } = teller<DeliveryEvent>(position);
+    const { tries } = position.context as unknown as DeliveryContext;
     const detail = { number: tries, startedAt: at - 80, durationMs: 80 };
     const ok = { type: 'attempt.succeeded', status: 200, detail: { ...detail, status: 200 } } as const;
     const bad = { type: 'attempt.failed', reason: 'timeout', detail } as const;
@@ -214,9 +214,9 @@ const endpointModel: Model = {
     name: autoProbe ? 'probed' : 'never probed',
     input: { at: startMs, disableAfterMs: 72 * hourMs, autoProbe } satisfies EndpointInput,
   })),
-  moves: (world) => {
-    const { at, say, fire } = teller<EndpointEvent>(world);
-    const { failingSince, disableAfterMs } = world.context as unknown as EndpointContext;
+  moves: (position) => {
+    const { at, say, fire } = teller<EndpointEvent>(position);
+    const { failingSince, disableAfterMs } = position.context as unknown as EndpointContext;
     const reason = 'because';
     const outageOver = Math.max(at, (failingSince ?? at) + disableAfterMs);
     return [
@@ -254,9 +254,9 @@ const settlementModel: Model = {
       input: { at: startMs, dueAtMs: startMs + 12 * hourMs } satisfies SettlementInput,
     },
   ],
-  moves: (world) => {
-    const { at, say, fire } = teller<SettlementEvent>(world);
-    const { dueAtMs } = world.context as unknown as SettlementContext;
+  moves: (position) => {
+    const { at, say, fire } = teller<SettlementEvent>(position);
+    const { dueAtMs } = position.context as unknown as SettlementContext;
     const onTime = Math.max(at, dueAtMs);
     const due = { type: 'settlement.due', amountTzs: 4_900 } as const;
     return [
@@ -290,8 +290,8 @@ const breakerModel: Model = {
       } satisfies BreakerInput,
     },
   ],
-  moves: (world) => {
-    const { at, say, fire } = teller<BreakerEvent>(world);
+  moves: (position) => {
+    const { at, say, fire } = teller<BreakerEvent>(position);
     const reason = 'because';
     return [
       ...fire,
@@ -320,8 +320,8 @@ const replayModel: Model = {
     { name: 'page by page', input: { at: startMs, pageDelayMs: secondMs } satisfies ReplayInput },
     { name: 'without a pause', input: { at: startMs, pageDelayMs: 0 } satisfies ReplayInput },
   ],
-  moves: (world) => {
-    const { say, fire } = teller<ReplayEvent>(world);
+  moves: (position) => {
+    const { say, fire } = teller<ReplayEvent>(position);
     const page = { type: 'page.replayed', cursor: 'dlv_100', replayed: 100 } as const;
     return [
       ...fire,

@@ -23,7 +23,7 @@ import {
 } from './books.ts';
 
 // MongoDB's own clock dates snapshots, so these books are kept in the present.
-// Each world begins at its own present: a run is minutes old when the later ones open.
+// Each begins at its own present: a run is minutes old when the later ones open.
 export let startMs = 0;
 export let auditMs = 0;
 export let today = '';
@@ -123,4 +123,4 @@ export const kinds = (report: AuditReport) =>
 export const entry = (of: Payment) => collectionSucceeded(of, { settlesOn: tomorrow, stripe: 1 });
 
 /** One more right payment of the same merchant. */
-export const touch = (world: Histories) => world.written(success(payment(), tomorrow));
+export const touch = (histories: Histories) => histories.written(success(payment(), tomorrow));

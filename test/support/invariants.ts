@@ -5,7 +5,7 @@ import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
-import type { Chart, World } from './charts.ts';
+import type { Chart, Position } from './charts.ts';
 import type { Model, Move } from './moves.ts';
 
 /** What must hold of every chart after every step, on any path whatever. */
@@ -22,9 +22,9 @@ export interface History {
 
 interface Step {
   /** Undefined for the first step of an actor. */
-  before: World | undefined;
+  before: Position | undefined;
   move: Move;
-  after: World;
+  after: Position;
   history: History;
 }
 
@@ -35,9 +35,9 @@ export function checked(
   model: Model,
   chart: Chart,
   past: History | undefined,
-  before: World | undefined,
+  before: Position | undefined,
   move: Move,
-  after: World,
+  after: Position,
 ): History {
   const history = withStep(past ?? nothing, move, after);
   const step = { before, move, after, history };
@@ -54,7 +54,7 @@ export function checked(
 /** Questions to the rail: at most one of either kind is open. */
 const asking = ['askRail', 'askReturn'];
 
-function withStep(past: History, move: Move, after: World): History {
+function withStep(past: History, move: Move, after: Position): History {
   const asked = { ...past.asked };
   for (const { type } of after.asked) asked[type] = (asked[type] ?? 0) + 1;
   const taken = { ...past.taken };
@@ -69,11 +69,11 @@ function withStep(past: History, move: Move, after: World): History {
   };
 }
 
-function names({ asked }: World): string[] {
+function names({ asked }: Position): string[] {
   return asked.map(({ type }) => type);
 }
 
-function alerts({ asked }: World): unknown[] {
+function alerts({ asked }: Position): unknown[] {
   return asked.filter(({ type }) => type === 'raiseAlert').map(({ params }) => params.kind);
 }
 
@@ -100,7 +100,7 @@ function checkChart(model: Model, chart: Chart, { before, move, after }: Step): 
   }
 }
 
-const statusOf = ({ state }: World): string => state.split('.', 1)[0]!;
+const statusOf = ({ state }: Position): string => state.split('.', 1)[0]!;
 /** What the network can only say if a success, or its reversal, is not what we took it for. */
 const contradictionsIn = (state: string): readonly string[] =>
   state === 'succeeded.reversed' ? ['ask.succeeded', 'push.failed', 'reverse.succeeded'] : contradicting;
@@ -138,7 +138,7 @@ function checkCollection(step: Step, past: History): void {
 }
 
 /** A return that was ordered ends by the network's word, or a person's: never because nobody knows. */
-function checkReturn(before: World | undefined, move: Move, after: World): void {
+function checkReturn(before: Position | undefined, move: Move, after: Position): void {
   if (!before?.state.includes('latePaid.returning') || after.state.includes('latePaid.returning')) return;
   const old = before.context as unknown as CollectionContext;
   const { type, askedAt } = move.event as { type: string; askedAt?: number };

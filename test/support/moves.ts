@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 import type { RailTerms } from '../../machines/collection.ts';
-import { earliestOf, type Timed, type World } from './charts.ts';
+import { earliestOf, type Position, type Timed } from './charts.ts';
 
 /** Moves: what the world may do to a chart. every-chart.ts has those of each. */
 
@@ -23,9 +23,9 @@ export interface Model {
   writes: readonly string[];
   calls: readonly string[];
   variants: readonly Variant[];
-  moves(world: World): Move[];
-  /** Worlds that are equal in this are one to the generator. */
-  abstract(world: World): Record<string, unknown>;
+  moves(position: Position): Move[];
+  /** Positions that are equal in this are one to the generator. */
+  abstract(position: Position): Record<string, unknown>;
 }
 
 export const secondMs = 1_000;
@@ -57,8 +57,8 @@ export const mpesaTerms: RailTerms = {
 /** An event without its time, as its sender writes it. */
 export type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & { at?: number } : never;
 
-/** Makes moves of events one second after the world's present; `name` tells kinds of one event apart. */
-export function teller<Event extends { type: string; at: number }>({ now, timers }: World) {
+/** Makes moves of events one second after the position's time; `name` tells kinds of one event apart. */
+export function teller<Event extends { type: string; at: number }>({ now, timers }: Position) {
   const at = now + secondMs;
   const say = (event: Untimed<Event>, name: string = event.type): Move => ({
     type: name,

@@ -1,6 +1,6 @@
 import type { ActorLogic } from 'xstate';
 import { getAdjacencyMap } from 'xstate/graph';
-import { Chart, type World } from './charts.ts';
+import { Chart, type Position } from './charts.ts';
 import type { Model, Move, Variant } from './moves.ts';
 
 /**
@@ -9,8 +9,8 @@ import type { Model, Move, Variant } from './moves.ts';
  * and fires only while it is armed, the earliest first.
  */
 
-/** A world and the shortest way to it. */
-interface Traveller extends World {
+/** A position and the shortest way to it. */
+interface Traveller extends Position {
   path: readonly Move[];
 }
 
@@ -19,12 +19,12 @@ interface Step {
   state: Traveller;
 }
 
-/** One step of the walk: from a world, by a move, to the next. */
+/** One step of the walk: from a position, by a move, to the next. */
 export interface Edge {
   variant: Variant;
-  before: World;
+  before: Position;
   move: Move;
-  after: World;
+  after: Position;
   /** The way to `before`. */
   from: readonly Move[];
   /** The way to `after`: `from` and this move. */
@@ -39,8 +39,8 @@ export interface Path {
 export interface Survey {
   model: Model;
   chart: Chart;
-  /** Every world that the generator tells apart. */
-  worlds: { variant: Variant; world: World }[];
+  /** Every position that the generator tells apart. */
+  positions: { variant: Variant; position: Position }[];
   edges: Edge[];
   /** Keys of all transitions that some edge takes. */
   walked: ReadonlySet<string>;
@@ -64,7 +64,7 @@ export function survey(model: Model): Survey {
 
 function walk(model: Model): Survey {
   const chart = new Chart(model.machine);
-  const worlds: Survey['worlds'] = [];
+  const positions: Survey['positions'] = [];
   const edges: Edge[] = [];
   for (const variant of model.variants) {
     const logic: ActorLogic<Traveller, Move, undefined> = {
@@ -76,13 +76,13 @@ function walk(model: Model): Survey {
       getPersistedSnapshot: (traveller) => traveller,
     };
     const adjacency = getAdjacencyMap(logic, {
-      events: (world) => model.moves(world),
-      serializeState: (world) => JSON.stringify(model.abstract(world)),
+      events: (position) => model.moves(position),
+      serializeState: (position) => JSON.stringify(model.abstract(position)),
       serializeEvent: ({ type }) => type,
       limit: 200_000,
     });
     for (const { state: before, transitions } of Object.values(adjacency)) {
-      worlds.push({ variant, world: before });
+      positions.push({ variant, position: before });
       for (const { event: move, state: after } of Object.values<Step>(transitions)) {
         edges.push({ variant, before, move, after, from: before.path, path: after.path });
       }
@@ -93,10 +93,10 @@ function walk(model: Model): Survey {
     [before.state, ...after.taken, after.state].join(' > '),
   ]);
   const cover = few(chart, edges, (_, after) => after.taken);
-  return { model, chart, worlds, edges, walked, paths, cover };
+  return { model, chart, positions, edges, walked, paths, cover };
 }
 
-type KindsOf = (before: World, after: World) => readonly string[];
+type KindsOf = (before: Position, after: Position) => readonly string[];
 
 /** Long paths first, since they hold many kinds of step on their way; a path with nothing new is left out. */
 function few(chart: Chart, edges: readonly Edge[], kindsOf: KindsOf): Path[] {
@@ -114,11 +114,11 @@ function few(chart: Chart, edges: readonly Edge[], kindsOf: KindsOf): Path[] {
     if (held.has(kind)) continue;
     const { variant, path: moves } = edge;
     paths.push({ variant, moves });
-    let world = chart.begin(variant.input);
+    let position = chart.begin(variant.input);
     for (const { event, fires } of moves) {
-      const next = chart.step(world, event, fires);
-      for (const each of kindsOf(world, next)) held.add(each);
-      world = next;
+      const next = chart.step(position, event, fires);
+      for (const each of kindsOf(position, next)) held.add(each);
+      position = next;
     }
   }
   return paths;

@@ -6,7 +6,7 @@ import { newId } from '../../src/ids.ts';
 import { limits } from '../../src/limits.ts';
 import type { PushOutcome, PushRequest, Rail, StatusAnswer } from '../../src/rails/rails.ts';
 import type { Faults } from '../../tools/simulator/faults.ts';
-import { Chart, earliestOf, type World } from './charts.ts';
+import { Chart, earliestOf, type Position } from './charts.ts';
 import { until } from './until.ts';
 
 /**
@@ -208,14 +208,14 @@ function describeStories(door: () => Door): void {
   }).timeout(300_000);
 
   it('takes no final state back, whatever it hears later', async () => {
-    const { chart, world } = await walk(
+    const { chart, position } = await walk(
       door(),
       door().stories.find(({ ends }) => ends === 'succeeded')!.msisdn,
     );
     const at = door().clock.now();
     for (const type of ['ask.failed', 'ask.expired', 'ask.reversed', 'ask.notFound', 'push.failed']) {
-      const after = chart.step(world, { type, at, askedAt: at, code: 'declined' });
-      expect(after.state, type).to.equal(world.state);
+      const after = chart.step(position, { type, at, askedAt: at, code: 'declined' });
+      expect(after.state, type).to.equal(position.state);
     }
   });
 }
@@ -354,7 +354,7 @@ function ask({ rail, clock }: Door, { collectionId, msisdn, amountTzs }: PushReq
 export interface Walked {
   collectionId: string;
   chart: Chart;
-  world: World;
+  position: Position;
   /** States in the order they were reached. */
   states: string[];
   /** Every effect that was asked for. */
@@ -372,21 +372,21 @@ export async function walk(door: Door, msisdn: string): Promise<Walked> {
   const collectionId = newId('col', clock.now());
   const chart = new Chart(collectionMachine as unknown as AnyStateMachine);
   const input = { at: clock.now(), terms: rail.terms, acceptsLate: false };
-  let world = chart.begin(input);
-  const walked = { states: [world.state], asked: [] as string[], pushes: 0 };
-  const calls = world.asked.map(({ type }) => type);
-  const take = (next: World) => {
-    if (next.state !== world.state) walked.states.push(next.state);
-    world = next;
+  let position = chart.begin(input);
+  const walked = { states: [position.state], asked: [] as string[], pushes: 0 };
+  const calls = position.asked.map(({ type }) => type);
+  const take = (next: Position) => {
+    if (next.state !== position.state) walked.states.push(next.state);
+    position = next;
     walked.asked.push(...next.asked.map(({ type }) => type));
     calls.push(...next.asked.map(({ type }) => type).filter((type) => /^(pushPrompt|askRail)$/.test(type)));
   };
-  const send = (event: { type: string }) => take(chart.step(world, { ...event, at: clock.now() }));
+  const send = (event: { type: string }) => take(chart.step(position, { ...event, at: clock.now() }));
   const deaf = door.onBell((id) => {
     if (id === collectionId) send({ type: 'rail.noticed' });
   });
   for (let steps = 0; steps < stepsMax; steps += 1) {
-    const context = world.context as unknown as CollectionContext;
+    const context = position.context as unknown as CollectionContext;
     const payment = { collectionId, msisdn, amountTzs: 5_000 };
     const call = calls.shift();
     if (call === 'pushPrompt') {
@@ -403,17 +403,17 @@ export async function walk(door: Door, msisdn: string): Promise<Walked> {
       const answer = await rail.queryStatus({ ...payment, pushedAtMs: context.pushedAt, claims }, never);
       send({ ...askEvent(answer), askedAt } as { type: string });
     } else {
-      const timer = earliestOf(world.timers);
-      if (!timer || world.state.startsWith('created.underReview')) break;
+      const timer = earliestOf(position.timers);
+      if (!timer || position.state.startsWith('created.underReview')) break;
       // A bell that rings by itself may come first.
       const isBell = await door.rail.probe(never).then(() => calls.length > 0);
       if (isBell) continue;
       clock.advance(Math.max(0, timer.dueAt - clock.now()));
-      take(chart.fire(world, timer.id));
+      take(chart.fire(position, timer.id));
     }
   }
   deaf();
-  return { collectionId, chart, world, ...walked, ending: endingOf(world) };
+  return { collectionId, chart, position, ...walked, ending: endingOf(position) };
 }
 
 function pushEvent(outcome: PushOutcome): { type: string } {
@@ -426,7 +426,7 @@ function askEvent(answer: StatusAnswer): { type: string } {
   return { ...answer, type: `ask.${answer.kind}` };
 }
 
-function endingOf({ state, context }: World): string {
+function endingOf({ state, context }: Position): string {
   if (state.includes('latePaid')) return 'late';
   if (state.startsWith('created.underReview')) return 'underReview';
   if (state.startsWith('failed')) return (context.failureCode as FailureCode | null) ?? 'failed';

@@ -9,7 +9,7 @@ import {
 } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { ActorWorkers } from '../../packages/durable-actors/src/work.ts';
-import type { Timed, World } from './charts.ts';
+import type { Position, Timed } from './charts.ts';
 import type { Model, Move } from './moves.ts';
 import type { Answering, Process, Rig } from './rig.ts';
 
@@ -34,7 +34,7 @@ export class Run {
   readonly input: { at: number } & Record<string, unknown>;
   #process: Process;
   #answering: Answering = () => Promise.reject(new Error('nobody said what to answer'));
-  #world: World;
+  #position: Position;
   /** Calls the chart asked for and has had no answer to. */
   #open: string[];
   #writes: string[];
@@ -49,14 +49,14 @@ export class Run {
     this.input = input;
     this.clock = new MovableClock(input.at);
     this.#process = rig.process(this.clock, (view) => this.#make(view));
-    this.#world = rig.chart.begin(input);
+    this.#position = rig.chart.begin(input);
     this.#open = [];
     this.#writes = [];
-    this.#expect(this.#world);
+    this.#expect(this.#position);
   }
 
-  get world(): World {
-    return this.#world;
+  get position(): Position {
+    return this.#position;
   }
 
   get workers(): ActorWorkers {
@@ -92,13 +92,13 @@ export class Run {
   }
 
   /** The chart alone, on the same event. */
-  foresee({ event, fires }: Move): World {
-    return this.rig.chart.step(this.#world, event, fires);
+  foresee({ event, fires }: Move): Position {
+    return this.rig.chart.step(this.#position, event, fires);
   }
 
   /** Whether the move can be made now: a timer only while it is armed. */
   canMake({ fires }: Move): boolean {
-    return fires === undefined || this.#world.timers.some(({ id }) => id === fires);
+    return fires === undefined || this.#position.timers.some(({ id }) => id === fires);
   }
 
   /** The open call that an event would answer. */
@@ -133,12 +133,12 @@ export class Run {
 
   /** Not before the present, and a timer not before its time. */
   #timed(move: Move): Move {
-    const timer = this.#world.timers.find(({ id }) => id === move.fires);
-    const at = Math.max(move.event.at, this.#world.now, timer?.dueAt ?? 0);
+    const timer = this.#position.timers.find(({ id }) => id === move.fires);
+    const at = Math.max(move.event.at, this.#position.now, timer?.dueAt ?? 0);
     return { ...move, event: { ...move.event, at } };
   }
 
-  async #enter(move: Move, next: World, call: Call | undefined): Promise<Entry> {
+  async #enter(move: Move, next: Position, call: Call | undefined): Promise<Entry> {
     const { event } = move;
     if (move.fires) {
       const timer = this.doc.timers.find(({ id }) => id === move.fires)!;
@@ -211,10 +211,10 @@ export class Run {
   async compare(): Promise<void> {
     const doc = await this.stored();
     expect(doc.quarantined, 'quarantined').to.equal(undefined);
-    expect(doc.state).to.equal(this.#world.state);
-    expect(doc.snapshot).to.deep.equal({ value: this.#world.value, context: this.#world.context });
+    expect(doc.state).to.equal(this.#position.state);
+    expect(doc.snapshot).to.deep.equal({ value: this.#position.value, context: this.#position.context });
     const timers = doc.timers.map(({ id, dueAt }) => ({ id, dueAt: dueAt.getTime() }));
-    expect(timers, 'timers').to.have.deep.members(this.#world.timers);
+    expect(timers, 'timers').to.have.deep.members(this.#position.timers);
     expect(
       doc.calls.map(({ type }) => type),
       'open calls',
@@ -259,10 +259,10 @@ export class Run {
   }
 
   /** Through the worker where it would fire just this timer, else by hand. */
-  async #fire(timer: Timer, event: Timed, next: World): Promise<void> {
+  async #fire(timer: Timer, event: Timed, next: Position): Promise<void> {
     const isDue = ({ dueAt }: { dueAt: number }) => dueAt <= event.at + 100;
     const { name } = this.rig.model;
-    if (this.#world.timers.filter(isDue).length === 1 && !next.timers.some(isDue)) {
+    if (this.#position.timers.filter(isDue).length === 1 && !next.timers.some(isDue)) {
       await this.workers.wake(name, this.id);
       return;
     }
@@ -271,8 +271,8 @@ export class Run {
   }
 
   /** What the chart now expects of the world: the answered call is closed, the calls it asked for are open. */
-  #expect(next: World, answered?: string): void {
-    this.#world = next;
+  #expect(next: Position, answered?: string): void {
+    this.#position = next;
     if (answered) this.#open.splice(this.#open.indexOf(answered), 1);
     const { calls, writes } = this.rig.model;
     const asked = next.asked.map(({ type }) => type);

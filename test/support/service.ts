@@ -20,8 +20,6 @@ import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
 import { freshDatabase, stores } from './stores.ts';
 import { patienceMs, until } from './until.ts';
 
-export { until };
-
 /**
  * The whole service in this process, on the run's real MongoDB and Redis and a database of its own. Every answer
  * that it gives here has been checked against the OpenAPI document of its listener.

@@ -2,7 +2,7 @@ import { connectMongo, MovableClock, prepareDatabase } from '@kusanya/durable-ac
 import { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { merchantRoutes } from '../../src/app.ts';
-import type { CollectionObject, CollectionsApi } from '../../src/collections/routes.ts';
+import type { CollectionObject, OwnCollections } from '../../src/collections/routes.ts';
 import {
   createKoa,
   IdempotencyStore,
@@ -57,9 +57,9 @@ export async function openShop(doings: Record<string, () => never> = {}): Promis
   const db = mongo.db(freshDatabase('shop'));
   await prepareDatabase(db, [idempotencySpec]);
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
-  const room = pretendRoom(db, doings);
+  const pretended = pretendRoom(db, doings);
   const app = createKoa({
-    routes: routesOf(room.api),
+    routes: routesOf(pretended.room),
     clock,
     log,
     authenticateMerchant: (secret) => (keys as Record<string, Principal>)[secret],
@@ -89,7 +89,7 @@ export async function openShop(doings: Record<string, () => never> = {}): Promis
         json: body,
         headers: { 'Idempotency-Key': `shop-${nextKey++}`, ...headers },
       }),
-    created: room.created,
+    created: pretended.created,
     async close() {
       await listener.close();
       redis.disconnect();
@@ -112,7 +112,7 @@ function principal(mode: 'live' | 'test', changes: Partial<Merchant> = {}): Prin
   return { merchantId: merchant._id, mode, keyId: newId('key', clock.now()), merchant };
 }
 
-function routesOf(collections: CollectionsApi): Route[] {
+function routesOf(collections: OwnCollections): Route[] {
   return merchantRoutes({
     config: {
       amountMinTzs: 100,
@@ -140,7 +140,7 @@ function routesOf(collections: CollectionsApi): Route[] {
 
 function pretendRoom(db: Db, doings: Record<string, () => never>) {
   const made = new Map<string, Own<CollectionObject>>();
-  const api: CollectionsApi = {
+  const room: OwnCollections = {
     async create({ mode }, body, _requestId, recordWrite) {
       doings[body.reference]?.();
       const collection: CollectionObject = {
@@ -167,5 +167,5 @@ function pretendRoom(db: Db, doings: Record<string, () => never>) {
     get: async (_principal, id) => made.get(id),
     list: async (_principal, { limit }) => ({ data: [], hasMore: limit === 1 }),
   };
-  return { api, created: () => made.size };
+  return { room, created: () => made.size };
 }

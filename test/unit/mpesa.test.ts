@@ -284,7 +284,7 @@ describe('callbacks of M-Pesa', () => {
 
   it('name a payment and give evidence, never a verdict', () => {
     const parsed = parse(JSON.stringify(notice));
-    expect(parsed).to.deep.include({ kind: 'notice', collectionId: `col_${conversation}` });
+    expect(parsed).to.deep.include({ kind: 'report', collectionId: `col_${conversation}` });
     expect(Object.keys(parsed).sort()).to.deep.equal(['collectionId', 'dedupeKey', 'hint', 'kind', 'reply']);
     expect(JSON.parse(parsed.reply.body)).to.deep.equal({
       output_OriginalConversationID: 'AG_20261121_7',
@@ -297,7 +297,7 @@ describe('callbacks of M-Pesa', () => {
   it('have one key per repetition and another one for another claim', () => {
     const keyOf = (changes: object) => {
       const parsed = parse(JSON.stringify({ ...notice, ...changes }));
-      return parsed.kind === 'notice' ? parsed.dedupeKey : '';
+      return parsed.kind === 'report' ? parsed.dedupeKey : '';
     };
     expect(keyOf({})).to.equal(keyOf({ input_ResultDesc: 'said otherwise' }));
     expect(keyOf({})).not.to.equal(keyOf({ input_ResultCode: 'INS-6' }));
@@ -316,7 +316,7 @@ describe('callbacks of M-Pesa', () => {
         const parsed = parseMpesaCallback({ body });
         expect(parsed.reply.status).to.equal(200);
         expect(() => JSON.parse(parsed.reply.body)).not.to.throw();
-        if (parsed.kind === 'notice') expect(parsed.collectionId).to.match(/^col_[0-9A-Z]{26}$/);
+        if (parsed.kind === 'report') expect(parsed.collectionId).to.match(/^col_[0-9A-Z]{26}$/);
       }),
       { numRuns: 1_000 },
     );

@@ -67,7 +67,7 @@ export class Callbacks {
   async #sendAt(payment: Payment, afterMs: number, claimed: string | undefined): Promise<void> {
     const { network, url, until } = this.#options;
     if (url === undefined || !(await until(payment.pushedAtMs + afterMs))) return;
-    const seen = await network.see(payment);
+    const seen = await network.statusOf(payment);
     const code = claimed ?? callbackCode(seen);
     if (code === undefined) return;
     if (claimed === undefined && code === 'INS-0') await network.tell(payment, 'callback');

@@ -2,13 +2,13 @@ import type { Clock } from '@kusanya/durable-actors';
 import {
   busyPhone,
   debitMs,
+  type NetworkStatus,
   networkScenario,
   promptMs,
   receiptOf,
   type Scenario,
-  type Sighting,
   type SimulatorTimes,
-  sight,
+  statusAt,
 } from '../../src/rails/rails.ts';
 import type { Journal, Line, PushLine } from './journal.ts';
 import type { Usage } from './limits.ts';
@@ -139,11 +139,11 @@ export class Network {
   }
 
   /** What the network says of a payment now. */
-  async see(payment: Payment): Promise<Sighting> {
+  async statusOf(payment: Payment): Promise<NetworkStatus> {
     await this.settle(payment);
     if (payment.reversedAtMs !== undefined) return { kind: 'reversed' };
     const sinceMs = this.#options.clock.now() - payment.pushedAtMs;
-    return sight(payment.scenario, payment.reference, sinceMs, this.#options.times.promptLifeMs);
+    return statusAt(payment.scenario, payment.reference, sinceMs, this.#options.times.promptLifeMs);
   }
 
   /** Keeps that a success was told: it must have a debit. */

@@ -219,7 +219,7 @@ export class OpenApi {
     }
     if (payment.reversal === fields.input_QueryReference)
       return coded('INS-0', reversalOf(payment, ids), 200);
-    const seen = await network.see(payment);
+    const seen = await network.statusOf(payment);
     if (seen.kind === 'notFound') return coded(payment.scenario.unindexedCode ?? 'INS-23', ids);
     if (seen.kind === 'succeeded') await network.tell(payment, 'query');
     const isPaid = seen.kind === 'succeeded' || seen.kind === 'reversed';

@@ -1,4 +1,4 @@
-import type { Sighting } from '../../src/rails/rails.ts';
+import type { NetworkStatus } from '../../src/rails/rails.ts';
 import type { Fault } from './faults.ts';
 import { codeTable } from './fields.ts';
 import type { Payment } from './network.ts';
@@ -25,13 +25,13 @@ export function refusalCode(failure: string): string {
 }
 
 /** How an asynchronous outcome is called in a callback; undefined while there is none. */
-export function callbackCode(seen: Sighting): string | undefined {
+export function callbackCode(seen: NetworkStatus): string | undefined {
   if (seen.kind === 'succeeded') return 'INS-0';
   if (seen.kind === 'failed') return refusalCode(seen.code);
   return seen.kind === 'expired' ? 'INS-9' : undefined;
 }
 
-export function wordOf(seen: Sighting): string {
+export function wordOf(seen: NetworkStatus): string {
   switch (seen.kind) {
     case 'succeeded':
     case 'reversed':

@@ -23,7 +23,7 @@ export function parseMpesaCallback(raw: RawCallback): CallbackParse {
   const receipt = idOf(fields.input_TransactionID);
   const parts = [conversation, original ?? '', receipt ?? '', code ?? ''];
   return {
-    kind: 'notice',
+    kind: 'report',
     collectionId,
     dedupeKey: createHash('sha256').update(JSON.stringify(parts)).digest('hex'),
     hint: {
