@@ -6,6 +6,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/durable-actors/package.json packages/durable-actors/
 COPY packages/client/package.json packages/client/
+COPY packages/cli/package.json packages/cli/
 RUN npm ci --omit=dev && npm cache clean --force
 
 COPY . .

@@ -91,6 +91,7 @@ const sideDoors: Readonly<Record<string, RegExp>> = {
 const ownTime: Readonly<Record<string, string>> = {
   'packages/durable-actors/src/clock.ts': 'it is the clock',
   'packages/client/src/time.ts': 'it runs at merchants; there is no service around it',
+  'packages/cli/src/surroundings.ts': 'so does this',
 };
 
 /** Files that wait for the first of several, and for what. */
@@ -497,9 +498,7 @@ describe('the house', () => {
       scripts.includes(path);
     const used = new Set(sources.filter(({ path }) => isEntry(path)).map(({ path }) => path));
     // A file of src that only a test imports is dead; what tests and the bench start by its name is not.
-    const areas = [['src', 'machines', 'packages', 'tools'], ['test']];
-    for (const area of areas) {
-      const inside = sources.filter(({ path }) => area.includes(path.split('/')[0]!));
+    for (const inside of [sources.filter(({ path }) => !path.startsWith('test/')), ofTests]) {
       const found = inside.filter(({ path }) => used.has(path));
       for (const { text, imports } of found) {
         const names = new Set(namesIn(text));

@@ -1,0 +1,20 @@
+import { createCollection, getCollection, listCollections, waitForCollection } from './collections.ts';
+import type { Command } from './command.ts';
+import { listEvents, resendEvent } from './events.ts';
+import { login, whoami } from './login.ts';
+import { trigger } from './trigger.ts';
+import { verifyWebhook } from './verify.ts';
+
+/** Every command, in the order of the help. */
+export const commands: readonly Command[] = [
+  login,
+  whoami,
+  trigger,
+  createCollection,
+  listCollections,
+  getCollection,
+  waitForCollection,
+  listEvents,
+  resendEvent,
+  verifyWebhook,
+];
