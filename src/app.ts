@@ -60,6 +60,7 @@ export function merchantRoutes({
     route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, payments.CollectionObject)),
     route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend({ resendEvent, rateLimiter })),
     // Additions to the interface.
+    route('POST', '/v1/test_helpers/collections/:id/outcome', 'merchant', payments.setOutcome(collections)),
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
     route('GET', '/v1/settlements/:id', 'merchant', settlements.showSettlement(reader)),
@@ -191,6 +192,11 @@ const about: About = {
     {
       name: 'Money',
       description: 'Additions to the interface: what changed your balance, and what was settled.',
+    },
+    {
+      name: 'Test helpers',
+      description:
+        'Additions to the interface, for test keys: what takes a customer, or a midnight, at once.',
     },
     { name: 'About', description: 'This interface.' },
   ],

@@ -181,6 +181,7 @@ export function errorCodesOf({ method, auth, operation }: Route): ErrorCode[] {
   if (auth !== 'none') codes.push('api_key_missing', 'api_key_invalid', 'rate_limited');
   if (auth === 'merchant' && method !== 'GET') codes.push('merchant_suspended');
   if (auth !== 'none' && auth !== 'merchant') codes.push('permission_denied');
+  if (operation.testOnly) codes.push('permission_denied');
   if (operation.params) codes.push('resource_not_found');
   if ((operation.query as { required?: string[] } | undefined)?.required?.length)
     codes.push('parameter_missing');

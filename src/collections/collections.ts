@@ -13,7 +13,7 @@ import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
 import { int64 } from '../mongo.ts';
-import type { Rails } from '../rails/rails.ts';
+import type { Rails, TestOutcome } from '../rails/rails.ts';
 import { crowdIndexes } from '../standing.ts';
 import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
 import { Admission } from './admission.ts';
@@ -165,6 +165,29 @@ export class Collections {
       },
     );
     return answer;
+  }
+
+  /**
+   * Test mode: has the network say this of a payment from now on, and rings its bell, both in one commit with `write`.
+   * @throws StepReplayed
+   */
+  async tell(
+    { id }: Own<CollectionObject>,
+    testOutcome: TestOutcome,
+    requestId: string,
+    write: Write,
+  ): Promise<void> {
+    const { actors, clock } = this.#options;
+    await actors.send(
+      { machine: 'collection', id },
+      { type: 'rail.noticed', at: clock.now() },
+      {
+        stepId: requestId,
+        cause: { kind: 'merchant', id: requestId },
+        data: () => ({ testOutcome }),
+        writes: [write],
+      },
+    );
   }
 
   /** One collection of this merchant and mode; undefined for everybody else's. */

@@ -289,7 +289,7 @@ async function ask(
   claims: () => Promise<readonly string[]>,
 ): Promise<CallAnswer> {
   const { doc, at, signal } = view;
-  const { _id, data, snapshot } = doc as CollectionDoc;
+  const { _id, data, snapshot, status } = doc as CollectionDoc;
   const answer = await rail.queryStatus(
     {
       collectionId: _id,
@@ -297,6 +297,8 @@ async function ask(
       amountTzs: Number(data.amountTzs),
       pushedAtMs: snapshot.context.pushedAt,
       claims,
+      told: data.testOutcome,
+      isEnded: status !== 'created',
     },
     signal,
   );

@@ -2,7 +2,7 @@ import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { CollectionContext, FailureCode } from '../../machines/collection.ts';
 import type { FeePlanRef } from '../ledger/ledger.ts';
-import { type Channel, channels } from '../rails/rails.ts';
+import { type Channel, channels, type TestOutcome } from '../rails/rails.ts';
 import { isoTime } from '../time.ts';
 import type { Metadata } from './metadata.ts';
 import type { CollectionObject } from './schema.ts';
@@ -22,6 +22,8 @@ export interface CollectionData extends Record<string, unknown> {
   description?: string;
   metadata: Metadata;
   createdAt: Date;
+  /** Test mode: what the merchant has the network say. */
+  testOutcome?: TestOutcome;
 }
 
 export type Status = CollectionObject['status'];

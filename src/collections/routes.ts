@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import {
+  actionNotAllowed,
   channelUnavailable,
   createdBounds,
   faulty,
@@ -20,15 +21,23 @@ import {
   collectionFilters,
   createFaults,
   documentedCreateCollection,
+  outcomeFaults,
+  SetTestOutcome,
 } from './schema.ts';
 
 /** The schema of what events are about; events/ does not import this room. */
 export { CollectionObject } from './schema.ts';
 
 /** What merchants ask of the room; every method sees only what the principal's merchant and mode own. */
-export type OwnCollections = Pick<Collections, 'create' | 'get' | 'list'>;
+export type OwnCollections = Pick<Collections, 'create' | 'get' | 'list' | 'tell'>;
 
 const tag = 'Collections';
+const CollectionId = Type.Object({
+  id: Type.String({ maxLength: 30, pattern: idPattern('col'), description: 'The collection’s id.' }),
+});
+
+/** The collection of the answer. */
+const created = { id: '$response.body#/id' };
 
 const testNumbers = Object.entries(testPhones)
   .map(([phone, outcome]) => `| ${phone} | ${outcome} |`)
@@ -72,7 +81,10 @@ export function createCollection(collections: OwnCollections, bounds: AmountBoun
         202: {
           description: 'Accepted: the prompt is on its way.',
           schema: CollectionObject,
-          links: { read: { operationId: 'getCollection', parameters: { id: '$response.body#/id' } } },
+          links: {
+            read: { operationId: 'getCollection', parameters: created },
+            outcome: { operationId: 'setTestOutcome', parameters: created },
+          },
         },
       },
       errors: [
@@ -115,6 +127,47 @@ function asAnswer(error: unknown): unknown {
   return faulty([{ param: 'amount', code: 'amount_too_small', message }]);
 }
 
+/** POST /v1/test_helpers/collections/:id/outcome (CONTRACT 10.4). */
+export function setOutcome(collections: OwnCollections) {
+  return forMerchants({
+    doc: {
+      id: 'setTestOutcome',
+      summary: 'Decide how a test payment ends',
+      description:
+        'An addition to the interface. The network of test mode says this of the payment from now on, and calls back at ' +
+        'once: the collection ends within milliseconds, by the same way as ever. `late` expires it and pays a second ' +
+        'later. One that has ended without money can only be paid `late`. Any phone will do.',
+      tag: 'Test helpers',
+      answers: {
+        202: {
+          description: 'The collection as it was; read it again, or wait for the webhook.',
+          schema: CollectionObject,
+          links: { read: { operationId: 'getCollection', parameters: created } },
+        },
+      },
+      errors: ['action_not_allowed'],
+    },
+    idempotent: true,
+    testOnly: true,
+    params: CollectionId,
+    body: SetTestOutcome,
+    check: outcomeFaults,
+    handler: async ({ principal, params, body, requestId, recordWrite }) => {
+      const { outcome, failure_code: failureCode } = body;
+      const collection = await collections.get(principal, params.id);
+      if (!collection) throw resourceNotFound();
+      const { status } = collection;
+      const isOpen = status === 'created' || (outcome === 'late' && status !== 'succeeded');
+      if (!isOpen)
+        throw actionNotAllowed(`This collection is ${status}: it cannot become ${outcome} any more.`);
+      const answer = { status: 202, body: JSON.stringify(collection) };
+      const told = { outcome, ...(failureCode === undefined ? {} : { failureCode }) };
+      await collections.tell(collection, told, requestId, recordWrite(answer.status, answer.body));
+      return answer;
+    },
+  });
+}
+
 /** GET /v1/collections (CONTRACT 8.6). */
 export function listCollections(collections: OwnCollections) {
   return forMerchants({
@@ -153,9 +206,7 @@ export function showCollection(collections: OwnCollections) {
       tag,
       answers: { 200: { description: 'The collection.', schema: CollectionObject } },
     },
-    params: Type.Object({
-      id: Type.String({ maxLength: 30, pattern: idPattern('col'), description: 'The collection’s id.' }),
-    }),
+    params: CollectionId,
     handler: async ({ principal, params }) => {
       const collection = await collections.get(principal, params.id);
       if (!collection) throw resourceNotFound();

@@ -176,6 +176,26 @@ export function documentedCreateCollection({ minTzs, maxTzs }: AmountBounds): TO
   );
 }
 
+/** The body of POST /v1/test_helpers/collections/:id/outcome. */
+export const SetTestOutcome = Type.Object(
+  {
+    outcome: Type.Enum(['succeeded', 'failed', 'expired', 'late'], {
+      description: '`late`: expired, and then the customer pays after all.',
+    }),
+    failure_code: Type.Optional(
+      Type.Enum([...failureCodes], { description: 'With `failed`; `declined` when absent.' }),
+    ),
+  },
+  { title: 'SetTestOutcome', additionalProperties: false },
+);
+
+/** A reason for what is no failure is a mistake. */
+export function outcomeFaults(body: Readonly<Record<string, unknown>>): CreateFault[] {
+  if (body.failure_code === undefined || body.outcome === undefined || body.outcome === 'failed') return [];
+  const message = 'failure_code goes with the outcome failed only.';
+  return [{ param: 'failure_code', code: 'parameter_invalid', message }];
+}
+
 /** Filters of GET /v1/collections beside `limit` and `starting_after` (CONTRACT 8.6). */
 export const collectionFilters = {
   status: Type.Optional(Type.Enum([...statuses])),

@@ -23,6 +23,12 @@ export function refuseSuspended({ merchant }: Principal): void {
   if (merchant.suspended) throw merchantSuspended();
 }
 
+/** What helps to test is for test keys (CONTRACT 10.3). */
+export function refuseLive({ mode }: Principal): void {
+  if (mode === 'test') return;
+  throw permissionDenied('Test helpers take a test key (kusanya_test_sk_…). Nothing was changed.');
+}
+
 /** The operator of `Authorization: Bearer <token>`, whose role must reach `role`. */
 export async function authenticateOperator(
   authorization: string | undefined,

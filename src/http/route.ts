@@ -103,6 +103,8 @@ export interface Operation<
   idempotent?: boolean | 'sealed';
   /** Takes an Idempotency-Key, need not have one, and refuses what comes again with it: a secret is shown once. */
   once?: boolean;
+  /** For test keys; a live one is refused before anything is looked at. */
+  testOnly?: boolean;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */
   check?(body: Readonly<Record<string, unknown>>, principal: Who): Fault[];
   /** A method, so that an operation of known schemas is one of any: who calls it has checked by these very schemas. */

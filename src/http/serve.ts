@@ -7,7 +7,13 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../merchants/merchants.ts';
 import { type AccessLine, access, type RequestState } from './access.ts';
-import { type Authenticate, authenticateMerchant, authenticateOperator, refuseSuspended } from './auth.ts';
+import {
+  type Authenticate,
+  authenticateMerchant,
+  authenticateOperator,
+  refuseLive,
+  refuseSuspended,
+} from './auth.ts';
 import { readJson, readRaw } from './body.ts';
 import {
   AppError,
@@ -138,6 +144,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     const principal = await inTime(identify(ctx, state));
     if (limitRate) await inTime(limitRate(ctx, principal as Principal));
     if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
+    if (operation.testOnly) refuseLive(principal as Principal);
     const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
     const raw = operation.rawMaxBytes === undefined ? undefined : await readRaw(ctx, operation.rawMaxBytes);
     const key = store || (operation.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;

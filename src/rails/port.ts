@@ -70,6 +70,14 @@ export type PushOutcome =
   | { kind: 'notAttempted'; why: NotSent; fault?: Fault }
   | { kind: 'unknown'; why: Unclear };
 
+/** What a merchant has the network of test mode say of a payment (CONTRACT 10.4). */
+export interface TestOutcome {
+  /** `late`: expired, and paid after that. */
+  outcome: 'succeeded' | 'failed' | 'expired' | 'late';
+  /** With `failed`. */
+  failureCode?: FailureCode;
+}
+
 export interface StatusQuery {
   collectionId: string;
   msisdn: string;
@@ -81,6 +89,10 @@ export interface StatusQuery {
    * reason of a failure that it has found by asking.
    */
   claims?: () => Promise<readonly string[]>;
+  /** Test mode: what to answer, instead of the phone number's story. */
+  told?: TestOutcome | undefined;
+  /** We have ended it. No network is told that; the rail of test mode pays late by it. */
+  isEnded?: boolean;
 }
 
 export type StatusAnswer =
@@ -153,7 +165,7 @@ export interface Capabilities {
   promptLifeMs: number;
   /** "Not found" means nothing for this long after a push. */
   notFoundGraceMs: number;
-  /** Every code that its answers can be mapped to; each has a scripted number. */
+  /** Every code that its answers can be mapped to; each has a scripted number. A `told` payment may have any other. */
   producedFailureCodes: readonly FailureCode[];
   callbacks: 'none' | 'maybe' | 'always';
 }

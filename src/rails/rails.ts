@@ -41,6 +41,7 @@ export {
   type ReverseRequest,
   type StatusAnswer,
   type StatusQuery,
+  type TestOutcome,
   type Unclear,
 } from './port.ts';
 export { readBreakers, readLastCallback } from './reading.ts';

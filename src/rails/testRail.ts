@@ -10,8 +10,9 @@ import type {
   ReverseOutcome,
   StatusAnswer,
   StatusQuery,
+  TestOutcome,
 } from './port.ts';
-import { type SimulatorTimes, simulate, testScenario } from './simulator.ts';
+import { receiptOf, type SimulatorTimes, simulate, testScenario } from './simulator.ts';
 
 const { secondMs, minuteMs } = limits;
 
@@ -41,6 +42,9 @@ function quickTerms(speed: number): RailTerms {
     failureWatchMs: ms(minuteMs),
   };
 }
+
+/** Numbers a bell that no story has. */
+const lateBell = 100;
 
 /** How the test rail rings a bell later: `ring(collectionId, afterMs, which)`. */
 export type Ring = (collectionId: string, afterMs: number, which: number) => void;
@@ -104,10 +108,21 @@ export class TestRail implements Rail {
     return { kind: 'accepted' };
   }
 
-  async queryStatus({ collectionId, msisdn, pushedAtMs }: StatusQuery): Promise<StatusAnswer> {
+  async queryStatus(query: StatusQuery): Promise<StatusAnswer> {
+    const { collectionId, msisdn, pushedAtMs, told, isEnded } = query;
+    if (told) return this.#toldAnswer(collectionId, told, isEnded);
     if (pushedAtMs === null) return { kind: 'notFound' };
     const seen = simulate(msisdn, collectionId, this.#clock.now() - pushedAtMs, this.#times);
     return seen.kind === 'unknown' ? { kind: 'unknown', why: 'ambiguous_code' } : seen;
+  }
+
+  /** What a merchant had us answer. Who pays late waits until the collection has ended, and calls back then. */
+  #toldAnswer(collectionId: string, told: TestOutcome, isEnded = false): StatusAnswer {
+    const { outcome, failureCode = 'declined' } = told;
+    if (outcome === 'failed') return { kind: 'failed', code: failureCode };
+    if (outcome === 'late' && !isEnded) this.#ring(collectionId, this.terms.askSpacingMs, lateBell);
+    const isPaid = outcome === 'succeeded' || (outcome === 'late' && isEnded);
+    return isPaid ? { kind: 'succeeded', receipt: receiptOf(collectionId) } : { kind: 'expired' };
   }
 
   async reversePayment(): Promise<ReverseOutcome> {

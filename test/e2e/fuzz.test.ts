@@ -76,6 +76,7 @@ describe(`bodies of any kind (FUZZ_SEED=${seed})`, () => {
     await whole.stop();
     ids = {
       merchants: [payee.id],
+      collections: [json.id],
       events: events.data.map(({ id }: { id: string }) => id),
       keys: [spare.id],
       endpoints: [endpoint.id],
@@ -108,7 +109,8 @@ describe(`bodies of any kind (FUZZ_SEED=${seed})`, () => {
 
   /** A path with ids that exist, mostly. */
   const pathOf = (template: string) => {
-    const known = ids[template.split('/')[2] ?? ''] ?? [];
+    const [, kind = ''] = /([\w-]+)\/\{/.exec(template) ?? [];
+    const known = ids[kind] ?? [];
     const strange = [
       'x',
       '%00',

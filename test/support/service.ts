@@ -89,6 +89,8 @@ export interface TestMerchant {
   /** POST /v1/collections of a good body with these changes, or of exactly this text; `token`: another key. */
   create(changes?: object, idempotencyKey?: string, text?: string, token?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
+  /** Has the network of test mode say how a collection ends: `{ outcome, failure_code? }`. */
+  tell(id: string, told: object, idempotencyKey?: string): Promise<Answer>;
   /** Polls a collection while it is `created`. */
   // biome-ignore lint/suspicious/noExplicitAny: a collection as the API answers it
   final(id: string, withinMs?: number): Promise<any>;
@@ -267,18 +269,21 @@ const checkOperators: CheckResponse = (...answer) => {
 
 function merchantOf(call: TestService['call'], id: string, key: string): TestMerchant {
   const get = (path: string) => call('GET', path, { token: key });
+  const post = (path: string, body: unknown, idempotencyKey?: string, token = key) => {
+    lastKey += 1;
+    const headers = { 'idempotency-key': idempotencyKey ?? `test-${process.pid}-${lastKey}` };
+    return call('POST', path, { token, headers, body });
+  };
   return {
     id,
     key,
     get,
-    create: (changes = {}, idempotencyKey, text, token = key) => {
-      lastKey += 1;
-      return call('POST', '/v1/collections', {
-        token,
-        headers: { 'idempotency-key': idempotencyKey ?? `test-${process.pid}-${lastKey}` },
-        body: text ?? { amount: 5000, phone: '255700000000', reference: 'order-1', ...changes },
-      });
+    create: (changes = {}, idempotencyKey, text, token) => {
+      const good = { amount: 5000, phone: '255700000000', reference: 'order-1' };
+      return post('/v1/collections', text ?? { ...good, ...changes }, idempotencyKey, token);
     },
+    tell: (collectionId, told, idempotencyKey) =>
+      post(`/v1/test_helpers/collections/${collectionId}/outcome`, told, idempotencyKey),
     final: async (collectionId, withinMs = patienceMs) => {
       const found = await until(async () => {
         const { json } = await get(`/v1/collections/${collectionId}`);

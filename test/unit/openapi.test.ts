@@ -31,6 +31,7 @@ const additions = [
   'get /v1/settlements',
   'get /v1/settlements/{id}',
   'get /v1/settlements/{id}/collections',
+  'post /v1/test_helpers/collections/{id}/outcome',
 ];
 
 interface OperationDoc {

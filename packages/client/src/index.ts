@@ -19,6 +19,7 @@ export type {
   Settlements,
 } from './money.ts';
 export type { AnyEvent, EventFilters, TailOptions } from './tail.ts';
+export type { TestHelpers } from './testHelpers.ts';
 export type { CallOptions, CreateOptions, Options } from './transport.ts';
 export * as webhooks from './webhooks.ts';
 export type * from './written/schemas.ts';

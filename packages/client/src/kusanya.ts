@@ -1,6 +1,7 @@
 import { Collections } from './collections.ts';
 import { Events } from './events.ts';
 import { BalanceTransactions, Settlements } from './money.ts';
+import { TestHelpers } from './testHelpers.ts';
 import { type CallOptions, type Options, Transport } from './transport.ts';
 import type { Balance, Principal } from './written/schemas.ts';
 
@@ -14,6 +15,8 @@ export class Kusanya {
   readonly events: Events;
   readonly balanceTransactions: BalanceTransactions;
   readonly settlements: Settlements;
+  /** For test keys. */
+  readonly testHelpers: TestHelpers;
   readonly #transport: Transport;
 
   constructor(key: string, options: Options) {
@@ -22,6 +25,7 @@ export class Kusanya {
     this.events = new Events(this.#transport);
     this.balanceTransactions = new BalanceTransactions(this.#transport);
     this.settlements = new Settlements(this.#transport);
+    this.testHelpers = new TestHelpers(this.#transport);
   }
 
   /** What is pending, available and reserved, in whole shillings. */

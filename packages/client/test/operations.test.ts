@@ -27,6 +27,7 @@ const methods: Record<Asked, (kusanya: Kusanya) => PromiseLike<unknown>> = {
   listBalanceTransactions: ({ balanceTransactions }) => balanceTransactions.list(),
   listSettlements: ({ settlements }) => settlements.list(),
   getSettlement: ({ settlements }) => settlements.retrieve('id'),
+  setTestOutcome: ({ testHelpers }) => testHelpers.outcome('id', { outcome: 'late' }, key),
   listSettlementCollections: ({ settlements }) => settlements.collections('id'),
 };
 

@@ -76,6 +76,10 @@ describe('the samples of the client’s README', function () {
     expect(second).to.match(/^phone .*255712345678/);
   });
 
+  it('end a payment', async () => {
+    expect(await printed(await program('Tests that do not wait'))).to.equal('failed payer_blocked');
+  });
+
   it('follow events', async () => {
     expect(await printed(await program('Without an endpoint'))).to.equal('collection.succeeded');
   });

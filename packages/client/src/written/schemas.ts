@@ -159,6 +159,13 @@ export interface ResendEvent {
   endpoint?: string;
 }
 
+export interface SetTestOutcome {
+  /** `late`: expired, and then the customer pays after all. */
+  outcome: 'succeeded' | 'failed' | 'expired' | 'late';
+  /** With `failed`; `declined` when absent. */
+  failure_code?: 'insufficient_funds' | 'declined' | 'cancelled' | 'rejected' | 'invalid_pin' | 'payer_not_found' | 'payer_limit_reached' | 'payer_blocked' | 'payer_busy' | 'provider_unavailable' | 'provider_error';
+}
+
 export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
