@@ -1,20 +1,17 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { tsc } from '../../packages/client/test/support/built.ts';
+import { fetchedRuntime, hasRuntimes } from '../support/runtimes.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { root } from '../support/sources.ts';
 
 const run = promisify(execFile);
 
-/**
- * Other runtimes as npm serves them, each of this exact version, kept in the user's cache; fetched where they are not there
- * yet. Only for Linux on x64, where CI runs.
- */
+/** Other runtimes as npm serves them. */
 const runtimes = [
   { name: 'Deno', package: '@deno/linux-x64-glibc', version: '2.9.6', file: 'deno', options: ['run', '-A'] },
   { name: 'Bun', package: '@oven/bun-linux-x64', version: '1.4.5', file: 'bin/bun', options: ['run'] },
@@ -106,18 +103,11 @@ describe('@kusanya/client as it is published', function () {
     expect(await printed(process.execPath, [], 'Node')).to.equal(expected);
   });
 
-  for (const { name, package: source, version, file, options } of runtimes) {
-    it(`runs in ${name} ${version}`, async function () {
-      if (process.platform !== 'linux' || process.arch !== 'x64') this.skip();
-      const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-      const home = join(cache, 'kusanya', `${name.toLowerCase()}-${version}`);
-      const binary = join(home, 'node_modules', source, file);
-      if (!existsSync(binary)) {
-        await mkdir(home, { recursive: true });
-        const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--no-save'];
-        await run('npm', ['install', '--prefix', home, ...quiet, `${source}@${version}`]);
-      }
-      expect(await printed(binary, options, name)).to.equal(expected);
+  for (const { options, ...runtime } of runtimes) {
+    it(`runs in ${runtime.name} ${runtime.version}`, async function () {
+      if (!hasRuntimes) this.skip();
+      const binary = await fetchedRuntime(runtime);
+      expect(await printed(binary, options, runtime.name)).to.equal(expected);
     });
   }
 

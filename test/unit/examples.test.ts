@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../support/sources.ts';
+
+const folder = join(root, 'examples');
+const linesMax = 150;
+const codeEndings = ['.js', '.py', '.php', '.html'];
+
+const shops = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+/** A shop's own files, not what it installed. */
+function filesOf(shop: string): string[] {
+  return readdirSync(join(folder, shop), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/\/(node_modules|vendor|\.next|\.venv|__pycache__)\//.test(path));
+}
+
+const read = (path: string): string => readFileSync(path, 'utf8');
+
+/** The shops that are shown to merchants; test/long/examples.test.ts runs them. */
+describe('the examples', () => {
+  for (const shop of shops) {
+    it(`${shop} has at most ${linesMax} lines of code, and a README of three commands`, () => {
+      const files = filesOf(shop);
+      const isCode = (path: string) => codeEndings.includes(extname(path)) || basename(path) === 'artisan';
+      const lines = files.filter(isCode).flatMap((path) => read(path).trimEnd().split('\n'));
+      expect(lines.length).to.be.within(1, linesMax);
+      const [, commands] = /```sh\n([\s\S]*?)```/.exec(read(join(folder, shop, 'README.md')))!;
+      expect(commands!.trim().split('\n')).to.have.length(3);
+    });
+
+    it(`${shop} names exact versions`, () => {
+      const versions = filesOf(shop).flatMap((path) => versionsIn(basename(path), read(path)));
+      expect(versions).to.not.be.empty;
+      for (const version of versions) expect(version).to.match(/^(\d+(\.\d+)+|file:.*-\d+\.\d+\.\d+\.tgz)$/);
+    });
+
+    it(`${shop} is run by test/long/examples.test.ts, and is in the README`, () => {
+      expect(read(join(root, 'test/long/examples.test.ts'))).to.include(`name: '${shop}'`);
+      expect(read(join(folder, 'README.md'))).to.include(`](${shop}/README.md)`);
+    });
+  }
+
+  it('do not grow what npm ci installs', () => {
+    const { workspaces } = JSON.parse(read(join(root, 'package.json')));
+    expect(workspaces).to.deep.equal(['packages/*']);
+  });
+});
+
+/** The versions of what a shop depends on. */
+function versionsIn(name: string, text: string): string[] {
+  if (name === 'package.json') return Object.values(JSON.parse(text).dependencies as Record<string, string>);
+  if (name === 'requirements.txt')
+    return text
+      .trim()
+      .split('\n')
+      .map((line) => line.split('==')[1] ?? line);
+  if (name !== 'composer.json') return [];
+  const { require: needs } = JSON.parse(text) as { require: Record<string, string> };
+  return Object.entries(needs)
+    .filter(([dependency]) => dependency !== 'php')
+    .map(([, version]) => version);
+}
