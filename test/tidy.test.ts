@@ -28,7 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   charts: [],
   collections: ['events', 'ledger', 'merchants', 'rails', 'webhooks'],
   console: ['charts', 'http', 'pages'],
-  desk: ['actors', 'collections', 'http', 'webhooks'],
+  desk: ['http'],
   docs: ['http', 'pages'],
   events: [],
   http: ['merchants'],
@@ -68,7 +68,6 @@ const routesFile = new RegExp(`^routes\\.ts$|${adminFile.source}`);
 
 /** What operators see and do in one room touches others: every room that a payment visits, and the operators' kit. */
 const adminMayImport: readonly string[] = [
-  'actors',
   'collections',
   'desk',
   'events',

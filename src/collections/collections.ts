@@ -21,6 +21,7 @@ import { isSandbox, isTestPhone, parsePhone } from './phone.ts';
 import { type CollectionData, type CollectionDoc, presentCollection, type Status } from './present.ts';
 import type { CollectionObject, CreateCollection } from './schema.ts';
 
+export { planOfCollections } from './lists.ts';
 export { collectionMigrations, readable } from './migrations.ts';
 export { isSandbox, parsePhone } from './phone.ts';
 export { type CollectionDoc, type Status, sampleCollection } from './present.ts';

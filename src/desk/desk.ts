@@ -8,10 +8,8 @@ export {
   countMax,
   idRange,
   type Listed,
-  type ListFilter,
   lateMs,
   listActors,
-  type Plan,
   readPage,
 } from './lists.ts';
 export { type Masking, maskingFor } from './masking.ts';

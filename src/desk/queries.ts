@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { limits } from '../limits.ts';
+import type { ListFilter } from '../listPlan.ts';
 import { isoTime } from '../time.ts';
-import type { Listed, ListFilter } from './lists.ts';
+import type { Listed } from './lists.ts';
 
 /** What the operators' lists have in common: how they are narrowed, paged and answered. */
 

@@ -6,13 +6,13 @@ import {
   described,
   idRange,
   listedAnswer,
-  type Plan,
   pageFields,
   readPage,
 } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
+import type { ListPlan } from '../listPlan.ts';
 import { isoTime } from '../time.ts';
 
 /** What people changed: read only. Lines are written in the commit of what they describe, and never again. */
@@ -41,7 +41,7 @@ function presentLine(line: AuditDoc) {
 /** In this order: what is asked for by the first goes over its index. */
 const indexed = ['target', 'merchantId', 'by', 'action'] as const;
 
-function planOf(asked: Document): Plan {
+function planOf(asked: Document): ListPlan {
   const field = indexed.find((each) => each in asked);
   if (!field) return { match: {}, hint: { _id: 1 }, rest: {} };
   const { [field]: value, ...rest } = asked;

@@ -11,6 +11,7 @@ import { newSigningSecret } from './sign.ts';
 
 export * from './documents.ts';
 export { checkUrl, hostOf, resolvePublic } from './gate.ts';
+export { planOfDeliveries } from './lists.ts';
 export { deliveryMigrations } from './migrations.ts';
 export { WebhookPoster } from './post.ts';
 export { replayPageDelayMs } from './replay.ts';
