@@ -29,48 +29,57 @@ export interface AttemptDeps {
 /** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
 const lossesMax = 3;
 
-/** The lane that a delivery is queued in, as far as one can tell before its endpoint is read. */
-export function laneOf({ slots }: Pick<AttemptDeps, 'slots'>, doc: DeliveryDoc): Lane {
-  if (slots.isSlow(doc.data.endpointId)) return 'slow';
-  // A delivery that was just born; one that was held comes back beside the fresh ones, not before them.
-  return doc.seq === 1 ? 'first' : 'retry';
-}
-
 /**
  * The answer to the call `postWebhook`. A disabled endpoint holds its deliveries, a deleted one cancels them; one that
  * fails or takes long has a lane of its own, so that it does not stand in its neighbours' way.
  */
 export async function attempt(deps: AttemptDeps, view: CallView): Promise<CallAnswer | CallPostponed> {
   const doc = view.doc as DeliveryDoc;
-  const { tries, cameFrom } = doc.snapshot.context;
   const [endpoint, event] = await Promise.all([endpointOf(deps, doc), deps.events.find(doc.data.eventId)]);
   if (!endpoint || endpoint.state === 'deleted' || !doc.state.startsWith('pending')) {
     return { event: { type: 'attempt.canceled' } };
   }
-  const isProbe =
-    doc.state === 'pending.extra' && cameFrom !== 'delivered' && endpoint.state !== 'disabled.operator';
-  if (endpoint.state.startsWith('disabled') && !isProbe) return { event: { type: 'attempt.withheld' } };
-  if (view.earlierStarts >= lossesMax) return { event: lost(deps, doc) };
-
-  const isWell = endpoint.state === 'active';
-  const best = laneOf(deps, doc);
-  const lane = isWell || best === 'slow' ? best : 'retry';
-  // Towards the slow only: one that has become quick meanwhile is sent from where it is.
-  if (view.lane !== undefined && view.lane !== lane && (view.lane === 'first' || lane === 'slow')) {
-    return { postponeMs: 0, lane };
+  if (isHeld(doc, endpoint)) return { event: { type: 'attempt.withheld' } };
+  if (view.earlierStarts >= lossesMax) {
+    return { event: failed(deps, doc, { ...workerLost, startedAt: deps.clock.now() }) };
   }
   if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
+
+  const isWell = endpoint.state === 'active';
+  const lane = laneFor(deps, doc, isWell);
+  const queuedIn = view.lane as Lane | undefined;
+  // Towards the slow only: one that has become quick meanwhile is sent from where it is.
+  const moves = queuedIn !== undefined && queuedIn !== lane && (queuedIn === 'first' || lane === 'slow');
+  if (moves) return { postponeMs: 0, lane };
+
   const slot = await deps.slots.take({
-    callId: view.call.id,
-    endpointId: endpoint._id,
-    merchantId: doc.merchantId,
-    lane: (view.lane as Lane | undefined) ?? lane,
-    isWell,
+    ...{ callId: view.call.id, endpointId: endpoint._id, merchantId: doc.merchantId },
+    ...{ lane: queuedIn ?? lane, isWell },
   });
   if ('stepBackMs' in slot) return { postponeMs: slot.stepBackMs };
   // The slot is for the receiver's part only: what we do with the answer holds up no other attempt.
-  const result = await send(deps, doc, endpoint, event, tries).finally(() => slot.release());
+  const result = await send(deps, doc, endpoint, event).finally(() => slot.release());
   return { event: result.ok ? await succeeded(deps, doc, result) : failed(deps, doc, result) };
+}
+
+/** A disabled endpoint gets nothing but probes: what is sent again to learn whether it is well. */
+function isHeld({ state, snapshot }: DeliveryDoc, endpoint: EndpointDoc): boolean {
+  const isExtra = state === 'pending.extra' && snapshot.context.cameFrom !== 'delivered';
+  const isProbe = isExtra && endpoint.state !== 'disabled.operator';
+  return endpoint.state.startsWith('disabled') && !isProbe;
+}
+
+/** The lane of an attempt, now that its endpoint is read. */
+function laneFor(deps: AttemptDeps, doc: DeliveryDoc, isWell: boolean): Lane {
+  const lane = laneOf(deps, doc);
+  return isWell || lane === 'slow' ? lane : 'retry';
+}
+
+/** The lane that a delivery is queued in, as far as one can tell before its endpoint is read. */
+export function laneOf({ slots }: Pick<AttemptDeps, 'slots'>, doc: DeliveryDoc): Lane {
+  if (slots.isSlow(doc.data.endpointId)) return 'slow';
+  // A delivery that was just born; one that was held comes back beside the fresh ones, not before them.
+  return doc.seq === 1 ? 'first' : 'retry';
 }
 
 /** The same bytes as ever, a fresh time and signature. */
@@ -79,7 +88,6 @@ function send(
   doc: DeliveryDoc,
   endpoint: EndpointDoc,
   event: EventDoc,
-  tries: number,
 ): Promise<AttemptResult> {
   const body = Buffer.from(event.body);
   const secrets = webhooks.signingSecrets(endpoint);
@@ -89,7 +97,7 @@ function send(
     mode: doc.mode,
     endpointKey: endpoint._id,
     body,
-    headers: { ...signature, 'Webhook-Attempt': String(tries) },
+    headers: { ...signature, 'Webhook-Attempt': String(doc.snapshot.context.tries) },
   });
 }
 
@@ -100,35 +108,25 @@ async function succeeded(deps: AttemptDeps, doc: DeliveryDoc, result: AttemptRes
   return { type: 'attempt.succeeded', status: result.status, endpointActive, detail: detailOf(doc, result) };
 }
 
-function failed({ config }: AttemptDeps, doc: DeliveryDoc, result: AttemptResult) {
-  const { reason, charged } = result;
-  return {
-    ...{ type: 'attempt.failed', reason, charged },
-    ...{ jitterMs: jitter(config, doc), detail: detailOf(doc, result) },
-  };
+function failed({ config }: AttemptDeps, doc: DeliveryDoc, { reason, charged, ...seen }: Failure) {
+  const jitterMs = jitter(config, doc);
+  return { type: 'attempt.failed', reason, charged, jitterMs, detail: detailOf(doc, seen) };
 }
 
 /** The worker died again and again in the middle of this attempt: it counts, but not against the endpoint. */
-function lost({ config, clock }: AttemptDeps, doc: DeliveryDoc) {
-  const detail = detailOf(doc, { startedAt: clock.now(), durationMs: 0 });
-  return {
-    ...{ type: 'attempt.failed', reason: 'worker_lost', charged: false },
-    ...{ jitterMs: jitter(config, doc), detail },
-  };
-}
+const workerLost = { reason: 'worker_lost', charged: false, durationMs: 0 } as const;
 
-function detailOf(
-  doc: DeliveryDoc,
-  { startedAt, durationMs, status, excerpt }: Partial<AttemptResult> & AttemptTimes,
-): AttemptDetail {
+/** What is known of an attempt when it is over. */
+type Seen = Pick<AttemptResult, 'startedAt' | 'durationMs' | 'status' | 'excerpt'>;
+type Failure = Seen & { charged: boolean; reason?: AttemptResult['reason'] | 'worker_lost' };
+
+function detailOf(doc: DeliveryDoc, { startedAt, durationMs, status, excerpt }: Seen): AttemptDetail {
   return {
     ...{ number: doc.snapshot.context.tries, startedAt, durationMs },
     ...(status === undefined ? {} : { status }),
     ...(excerpt ? { excerpt } : {}),
   };
 }
-
-type AttemptTimes = Pick<AttemptResult, 'startedAt' | 'durationMs'>;
 
 /** A little more than the published wait, never less: at most 5 % and 60 s. */
 function jitter({ webhooks }: Config, doc: DeliveryDoc): number {

@@ -13,9 +13,9 @@ import { type Clock, stopwatch } from '@kusanya/durable-actors';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { Dialer, type DialRequest } from './dial.ts';
+import { slotsMax } from './endpointLoad.ts';
 import { type FailureReason, type Fault, faultCodes, faultOf, type Phase } from './faults.ts';
 import { checkUrl, hasAddress, hostOf, portOf, type ResolveOptions, type UrlCheck } from './gate.ts';
-import { slotsMax } from './slots.ts';
 
 export interface PosterOptions {
   clock: Clock;

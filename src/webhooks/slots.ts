@@ -1,4 +1,5 @@
 import type { Clock } from '@kusanya/durable-actors';
+import { EndpointLoad } from './endpointLoad.ts';
 
 /**
  * Which attempts may be in flight, so that one slow receiver, or one merchant with many endpoints, does not stand in
@@ -25,18 +26,6 @@ export const lanes: readonly { name: Lane; concurrency: number }[] = [
 /** A merchant's places in a lane. */
 const placesOf = new Map(lanes.map(({ name, concurrency }) => [name, concurrency / 4]));
 
-/** Slots of an endpoint that is well: of a quick one, of others, of a slow one. */
-const slotsWhenQuick = 40;
-/** Attempts that can be in flight to one endpoint: so many sockets are worth keeping for it. */
-export const slotsMax = slotsWhenQuick;
-const slotsAtFirst = 20;
-const slotsWhenSlow = 10;
-const slotsWhenFailing = 1;
-const quickMs = 100;
-const slowMs = 1_000;
-/** What an attempt takes until one has been seen. */
-const presumedMs = 150;
-
 /** Worth waiting for, by so many attempts of a merchant at once; by fewer while the endpoint's pace is not known. */
 const shortWaitMs = 250;
 const waitingMax = 120;
@@ -59,28 +48,17 @@ export interface SlotRequest {
   isWell: boolean;
 }
 
-/** What an endpoint has to do just now. */
-interface Load {
-  /** Call → since when it is in flight, the oldest first. */
-  inFlight: Map<string, number>;
-  /** Calls that stepped back → until when: they stand in line too, if not here. */
-  away: Map<string, number>;
-  /** What an attempt takes, smoothed; absent until one has ended. */
-  paceMs?: number;
-}
-
 /** A merchant's part of a lane. */
 interface Share {
   inFlight: number;
   places: number;
-  /** By call, in the order of coming. */
-  waiting: Map<string, { attempt: Attempt; start: () => void }>;
+  /** Call → the attempt that waits here and how it is let in, in the order of coming. */
+  waiting: Map<string, { attempt: Attempt; letIn: () => void }>;
 }
 
 /** One attempt that wants a slot, waits for it or has it. */
-interface Attempt {
-  callId: string;
-  load: Load;
+interface Attempt extends Omit<SlotRequest, 'isWell'> {
+  load: EndpointLoad;
   share: Share;
   /** What its endpoint had when it came. */
   slots: number;
@@ -88,7 +66,7 @@ interface Attempt {
 
 export class Slots {
   readonly #clock: Clock;
-  readonly #loads = new Map<string, Load>();
+  readonly #loads = new Map<string, EndpointLoad>();
   readonly #shares = new Map<string, Share>();
 
   constructor(clock: Clock) {
@@ -97,109 +75,90 @@ export class Slots {
 
   /** Whether an endpoint takes long, by what it took lately and by what is in flight to it. */
   isSlow(endpointId: string): boolean {
-    const load = this.#loads.get(endpointId);
-    return load !== undefined && this.#paceOf(load) > slowMs;
+    return this.#loads.get(endpointId)?.isSlow ?? false;
   }
 
-  /** A slot, after a short wait if that is all it takes. */
-  async take({ callId, endpointId, merchantId, lane, isWell }: SlotRequest): Promise<Slot> {
-    const shareId = `${merchantId}.${lane}`;
-    const load = entryOf<Load>(this.#loads, endpointId, () => ({ inFlight: new Map(), away: new Map() }));
-    const share = entryOf<Share>(this.#shares, shareId, () => ({
-      ...{ inFlight: 0, places: placesOf.get(lane)!, waiting: new Map() },
-    }));
-    const attempt = { callId, load, share, slots: isWell ? this.#slotsOf(load) : slotsWhenFailing };
-    load.away.delete(callId);
-    if (isFree(attempt)) this.#start(attempt);
-    else if (!(await this.#started(attempt))) {
-      const stepBackMs = this.#stepBack(attempt);
-      this.#forgetIdle(endpointId, shareId);
-      return { stepBackMs };
-    }
-    const release = () => {
-      this.#end(attempt);
-      this.#forgetIdle(endpointId, shareId);
-    };
-    return { release };
+  /** A slot at once, or after a short wait; else how long to step back. */
+  async take({ isWell, ...request }: SlotRequest): Promise<Slot> {
+    const load = entryOf(this.#loads, request.endpointId, () => new EndpointLoad(this.#clock));
+    const share = entryOf(this.#shares, shareId(request), () => newShare(request.lane));
+    const attempt = { ...request, load, share, slots: load.slots(isWell) };
+    load.comeAgain(attempt.callId);
+    if (isFree(attempt)) begin(attempt);
+    else if (!isSoonFree(attempt) || !(await hasWaited(attempt))) return this.#stepBack(attempt);
+    return { release: () => this.#end(attempt) };
   }
 
-  #start({ callId, load, share }: Attempt): void {
-    share.inFlight += 1;
-    load.inFlight.set(callId, this.#clock.now());
-  }
-
-  /** Whether it got a slot while it waited for as long as waiting is worth it. */
-  #started(attempt: Attempt): Promise<boolean> {
+  #stepBack(attempt: Attempt): Slot {
     const { callId, load, share } = attempt;
-    const most = load.paceMs === undefined ? waitingMaxAtFirst : waitingMax;
-    const { size } = share.waiting;
-    if (size >= most || this.#waitMs(attempt, size) > shortWaitMs) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const settle = (isStarted: boolean) => {
-        clearTimeout(timer);
-        share.waiting.delete(callId);
-        if (isStarted) this.#start(attempt);
-        resolve(isStarted);
-      };
-      const timer = setTimeout(() => settle(false), 2 * shortWaitMs);
-      share.waiting.set(callId, { attempt, start: () => settle(true) });
-    });
+    const waitMs = waitMsBehind(attempt, share.waiting.size + load.away);
+    const boundedMs = Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs);
+    const stepBackMs = boundedMs * (0.75 + Math.random() / 2);
+    load.leave(callId, stepBackMs);
+    this.#forgetIdle(attempt);
+    return { stepBackMs };
   }
 
   /** Its slot goes to those who wait for it. */
-  #end({ callId, load, share }: Attempt): void {
-    const now = this.#clock.now();
-    const tookMs = Math.max(0, now - (load.inFlight.get(callId) ?? now));
-    load.inFlight.delete(callId);
-    share.inFlight -= 1;
-    load.paceMs = load.paceMs === undefined ? tookMs : load.paceMs + (tookMs - load.paceMs) / 8;
-    for (const { attempt, start } of share.waiting.values()) if (isFree(attempt)) start();
-  }
-
-  /** How long to stay away. */
-  #stepBack(attempt: Attempt): number {
+  #end(attempt: Attempt): void {
     const { callId, load, share } = attempt;
-    const now = this.#clock.now();
-    for (const [other, until] of load.away) {
-      if (until > now) break; // in order of leaving, and so nearly of return
-      load.away.delete(other);
-    }
-    const waitMs = this.#waitMs(attempt, share.waiting.size + load.away.size);
-    const boundedMs = Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs);
-    const stepBackMs = boundedMs * (0.75 + Math.random() / 2);
-    load.away.set(callId, now + stepBackMs);
-    return stepBackMs;
-  }
-
-  /** How long it waits for a slot after `ahead` others. */
-  #waitMs({ load, share, slots }: Attempt, ahead: number): number {
-    return (this.#paceOf(load) * (ahead + 1)) / Math.min(slots, share.places);
-  }
-
-  #slotsOf(load: Load): number {
-    const paceMs = this.#paceOf(load);
-    if (paceMs > slowMs) return slotsWhenSlow;
-    return paceMs <= quickMs ? slotsWhenQuick : slotsAtFirst;
-  }
-
-  /** What an attempt takes, by those that ended and by the one that is in flight for longest. */
-  #paceOf({ inFlight, paceMs = presumedMs }: Load): number {
-    const [oldest] = inFlight.values();
-    return oldest === undefined ? paceMs : Math.max(paceMs, this.#clock.now() - oldest);
+    load.end(callId);
+    share.inFlight -= 1;
+    for (const { attempt: next, letIn } of share.waiting.values()) if (isFree(next)) letIn();
+    this.#forgetIdle(attempt);
   }
 
   /** A pace is worth remembering while attempts go there, and for so many endpoints besides; a restart presumes again. */
-  #forgetIdle(endpointId: string, shareId: string): void {
-    const share = this.#shares.get(shareId);
-    if (share?.inFlight === 0 && share.waiting.size === 0) this.#shares.delete(shareId);
-    const load = this.#loads.get(endpointId);
-    const isIdle = load?.inFlight.size === 0 && load.away.size === 0;
-    if (isIdle && this.#loads.size > loadsMax) this.#loads.delete(endpointId);
+  #forgetIdle(attempt: Attempt): void {
+    const id = shareId(attempt);
+    const share = this.#shares.get(id);
+    if (share?.inFlight === 0 && share.waiting.size === 0) this.#shares.delete(id);
+    if (this.#loads.size > loadsMax && attempt.load.isIdle) this.#loads.delete(attempt.endpointId);
   }
 }
 
 function isFree({ load, share, slots }: Attempt): boolean {
-  return share.inFlight < share.places && load.inFlight.size < slots;
+  return share.inFlight < share.places && load.inFlight < slots;
+}
+
+function begin({ callId, load, share }: Attempt): void {
+  share.inFlight += 1;
+  load.begin(callId);
+}
+
+/** Whether it is worth waiting here, with the place of the lane in hand. */
+function isSoonFree(attempt: Attempt): boolean {
+  const { size } = attempt.share.waiting;
+  const most = attempt.load.isKnown ? waitingMax : waitingMaxAtFirst;
+  return size < most && waitMsBehind(attempt, size) <= shortWaitMs;
+}
+
+/** Waits in line, a little longer than expected. Whether it was let in, and so has begun. */
+function hasWaited(attempt: Attempt): Promise<boolean> {
+  const { callId, share } = attempt;
+  return new Promise((resolve) => {
+    const leave = (isLetIn: boolean) => {
+      clearTimeout(timer);
+      share.waiting.delete(callId);
+      if (isLetIn) begin(attempt);
+      resolve(isLetIn);
+    };
+    const timer = setTimeout(() => leave(false), 2 * shortWaitMs);
+    share.waiting.set(callId, { attempt, letIn: () => leave(true) });
+  });
+}
+
+/** How long it takes until a slot is free after `ahead` others. */
+function waitMsBehind({ load, share, slots }: Attempt, ahead: number): number {
+  return (load.paceMs * (ahead + 1)) / Math.min(slots, share.places);
+}
+
+function shareId({ merchantId, lane }: Pick<SlotRequest, 'merchantId' | 'lane'>): string {
+  return `${merchantId}.${lane}`;
+}
+
+function newShare(lane: Lane): Share {
+  return { inFlight: 0, places: placesOf.get(lane)!, waiting: new Map() };
 }
 
 /** The entry of that id, made if there is none. */
