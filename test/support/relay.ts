@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { call, type Reply } from './call.ts';
 
@@ -33,25 +33,27 @@ export interface Relay {
 }
 
 export async function openRelay(): Promise<Relay> {
-  const server = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method = 'GET', url: path = '/', headers } = request;
+    const passing = { method, path, headers, body: Buffer.concat(chunks) };
+    let fate: Fate;
     try {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      const { method = 'GET', url: path = '/', headers } = request;
-      const passing = { method, path, headers, body: Buffer.concat(chunks) };
-      const fate = await Promise.resolve(relay.fate(passing)).catch((error) => {
-        relay.faults.push(String(error));
-        throw error;
-      });
-      if (fate === 'lost') return response.end();
-      if (fate === 'cut') return request.socket.resetAndDestroy();
-      const answer = await relay.send(passing);
-      if (fate === 'twice') await relay.send(passing);
-      const { 'transfer-encoding': _, ...kept } = answer.headers;
-      return response.writeHead(answer.status, kept).end(answer.text);
-    } catch {
-      return request.socket.destroy();
+      fate = await relay.fate(passing);
+    } catch (error) {
+      relay.faults.push(String(error));
+      throw error;
     }
+    if (fate === 'lost') return void response.end();
+    if (fate === 'cut') return void request.socket.resetAndDestroy();
+    const answer = await relay.send(passing);
+    if (fate === 'twice') await relay.send(passing);
+    const { 'transfer-encoding': _, ...kept } = answer.headers;
+    response.writeHead(answer.status, kept).end(answer.text);
+  };
+  const server = createServer((request, response) => {
+    take(request, response).catch(() => request.socket.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
