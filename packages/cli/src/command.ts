@@ -1,4 +1,4 @@
-import type { Kusanya } from '@kusanya/client';
+import type { Options as ClientOptions, Kusanya } from '@kusanya/client';
 import type { Exit } from './failure.ts';
 import type { Operators } from './operators.ts';
 import type { Output } from './output.ts';
@@ -40,7 +40,7 @@ export interface Call<O extends Options = Options> {
   around: Surroundings;
   profiles: Profiles;
   /** The service by the key of the environment or the profile. @throws {Failure} where there is none. */
-  merchant(): Promise<Kusanya>;
+  merchant(more?: Pick<ClientOptions, 'fetch'>): Promise<Kusanya>;
   /** The same for something that changes: with a test key only. @throws {Failure} for a live one. */
   tester(): Promise<Kusanya>;
   /** The operators' routes. @throws {Failure} where there is no token. */

@@ -1,6 +1,7 @@
 import { createCollection, getCollection, listCollections, waitForCollection } from './collections.ts';
 import type { Command } from './command.ts';
 import { listEvents, resendEvent } from './events.ts';
+import { listen } from './listen.ts';
 import { login, whoami } from './login.ts';
 import { trigger } from './trigger.ts';
 import { verifyWebhook } from './verify.ts';
@@ -9,6 +10,7 @@ import { verifyWebhook } from './verify.ts';
 export const commands: readonly Command[] = [
   login,
   whoami,
+  listen,
   trigger,
   createCollection,
   listCollections,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Kusanya } from '@kusanya/client';
+import { Kusanya, type Options } from '@kusanya/client';
 import type { Call } from './command.ts';
 import { commands } from './commands.ts';
 import { asUsage, type Exit, exits, Failure, toldOf, usage } from './failure.ts';
@@ -50,13 +50,13 @@ async function carryOut(parsed: Parsed, output: Output, around: Surroundings): P
 
 function callOf({ values, operands }: Parsed, output: Output, around: Surroundings): Call {
   const profiles = new Profiles(around, values.profile as string | undefined);
-  const keyed = async () => {
+  const keyed = async (more: Pick<Options, 'fetch'> = {}) => {
     const [key, baseUrl] = [await profiles.need('api_key'), await profiles.need('base_url')];
-    return { key, kusanya: await asUsage(() => new Kusanya(key, { baseUrl })) };
+    return { key, kusanya: await asUsage(() => new Kusanya(key, { baseUrl, ...more })) };
   };
   return {
     ...{ values, operands, output, around, profiles },
-    merchant: async () => (await keyed()).kusanya,
+    merchant: async (more) => (await keyed(more)).kusanya,
     tester: async () => {
       const { key, kusanya } = await keyed();
       if (key.startsWith('kusanya_test_')) return kusanya;

@@ -15,8 +15,11 @@ interface Source {
 }
 
 export interface TailOptions {
-  /** The id of the last event that was handled; without one the tail begins with what happens from now on. */
-  after?: string;
+  /**
+   * The id of the last event that was handled; without one the tail begins with what happens from now on, and with null
+   * with the first event that there is.
+   */
+  after?: string | null;
   type?: EventFilters['type'];
   /** Only of this collection. */
   collection?: string;
@@ -64,6 +67,7 @@ export async function* tail(
     return all({ created_at: { gte, lte: new Date(timeOf(event)) } });
   };
   const begin = async (): Promise<void> => {
+    if (after === null) return;
     const first = after === undefined ? undefined : await events.retrieve(after, options);
     const newest = first ?? (await events.list({ ...filters, limit: 1 }, options)).data[0];
     if (!newest) return;

@@ -44,7 +44,7 @@ describe('events.tail', function () {
   });
 
   /** Tails in the background. */
-  function follow(options: { after?: string; collection?: string } = {}) {
+  function follow(options: { after?: string | null; collection?: string } = {}) {
     const got: AnyEvent[] = [];
     const ended = (async () => {
       for await (const event of kusanya.events.tail({ ...options, signal: controller.signal }))
@@ -145,6 +145,17 @@ describe('events.tail', function () {
     for await (const event of kusanya.events.list({ ending_before: start!.id, limit: 50 }))
       listed.push(event.id);
     expect(events).to.deep.equal(listed);
+  });
+
+  it('begins with the first event there is, or will be, after null', async () => {
+    const { ids: waiting, has: hasNew } = follow({ after: null });
+    expect(await until(async () => asked.some((url) => url.includes('wait=')))).to.equal(true);
+    const made = [await paid(), await paid()];
+    expect(await hasNew(2)).to.equal(true);
+    expect(waiting()).to.deep.equal(made);
+    const { ids, has } = follow({ after: null });
+    expect(await has(2)).to.equal(true);
+    expect(ids()).to.deep.equal(made);
   });
 
   it('ends at a refusal', async () => {
