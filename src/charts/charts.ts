@@ -34,6 +34,9 @@ export async function chartSvg(
   return svgOf(machine, await placed, detail, lighting, isInline);
 }
 
+/** A drawing takes a few seconds at most; a thread that has drawn nothing for so long has nothing to draw. */
+const idleMs = 30_000;
+
 /** What the thread is given (src/charts/thread.ts). */
 export interface Order {
   box: Box;
@@ -55,12 +58,35 @@ function layOutAside(box: Box, width: number | undefined): Promise<Placed> {
   return placed;
 }
 
+/** The thread that draws, while there is something to draw: to begin one costs as much as a drawing. */
+let thread: Worker | undefined;
+
 function inThread(order: Order): Promise<Placed> {
+  thread ??= begun();
+  const worker = thread;
   return new Promise((resolve, reject) => {
-    const thread = new Worker(new URL('./thread.mjs', import.meta.url), { workerData: order, execArgv: [] });
-    thread.unref();
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.once('exit', () => reject(new Error('the thread ended without a drawing')));
+    const ended = () => reject(new Error('the thread ended without a drawing'));
+    worker.once('error', reject).once('exit', ended);
+    worker.once('message', (placed: Placed) => {
+      worker.off('error', reject).off('exit', ended);
+      resolve(placed);
+    });
+    worker.postMessage(order);
   });
+}
+
+/** Ends by itself once nothing was drawn for a while, and holds no process that wants to end. */
+function begun(): Worker {
+  const worker = new Worker(new URL('./thread.mjs', import.meta.url), { execArgv: [] });
+  worker.unref();
+  const forget = () => {
+    if (thread === worker) thread = undefined;
+  };
+  const idle = setTimeout(() => {
+    forget();
+    void worker.terminate();
+  }, idleMs).unref();
+  worker.on('message', () => idle.refresh());
+  worker.once('exit', forget);
+  return worker;
 }
