@@ -3,18 +3,21 @@ import { assign, setup } from 'xstate';
 /**
  * One merchant's money of one settlement date: made by the sweep when it sees a new bucket, never by a
  * payment. At 00:00 in Dar es Salaam each stripe's bucket moves from pending to available; money that is
- * posted for the date later is simply a further part.
+ * posted for the date later is simply a further part. In test mode a merchant need not wait for midnight.
  */
 
 export interface SettlementInput {
   at: number;
   /** 00:00 EAT of the settlement date, in milliseconds. */
   dueAtMs: number;
+  isTest: boolean;
 }
 
 export interface SettlementContext {
   createdAt: number;
   dueAtMs: number;
+  /** Of test mode: no money, so none can be available too early. */
+  isTest: boolean;
   /** Parts settled so far, by stripe. */
   parts: Record<string, number>;
   settledTzs: number;
@@ -23,6 +26,8 @@ export interface SettlementContext {
 
 export type SettlementEvent =
   | { type: 'settlement.due'; at: number; stripe: number; amountTzs: number }
+  /** Test mode: before its date, too. */
+  | { type: 'merchant.settled'; at: number; stripe: number; amountTzs: number }
   | { type: 'buckets.read'; at: number }
   | { type: 'operator.held'; at: number; reason: string }
   | { type: 'operator.released'; at: number; reason: string };
@@ -41,7 +46,7 @@ export const settlementMachine = setup({
     collectBuckets: () => {},
     settleBucket: () => {},
     countPart: assign(({ context, event }) => {
-      if (event.type !== 'settlement.due') return {};
+      if (event.type !== 'settlement.due' && event.type !== 'merchant.settled') return {};
       const stripe = String(event.stripe);
       return {
         parts: { ...context.parts, [stripe]: (context.parts[stripe] ?? 0) + 1 },
@@ -52,6 +57,7 @@ export const settlementMachine = setup({
   },
   guards: {
     isDue: ({ context, event }) => event.type === 'settlement.due' && event.at >= context.dueAtMs,
+    isTest: ({ context }) => context.isTest,
   },
   delays: {
     midnight: ({ context, event }) =>
@@ -59,11 +65,12 @@ export const settlementMachine = setup({
   },
 }).createMachine({
   id: 'settlement',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     dueAtMs: input?.dueAtMs ?? 0,
+    isTest: input?.isTest ?? false,
     parts: {},
     settledTzs: 0,
     settledAt: null,
@@ -75,6 +82,7 @@ export const settlementMachine = setup({
       after: { midnight: { actions: 'collectBuckets' } },
       on: {
         'settlement.due': { guard: 'isDue', target: 'settled', actions: ['countPart', 'settleBucket'] },
+        'merchant.settled': { guard: 'isTest', target: 'settled', actions: ['countPart', 'settleBucket'] },
         'operator.held': 'held',
       },
     },
@@ -86,6 +94,7 @@ export const settlementMachine = setup({
     settled: {
       on: {
         'settlement.due': { guard: 'isDue', actions: ['countPart', 'settleBucket'] },
+        'merchant.settled': { guard: 'isTest', actions: ['countPart', 'settleBucket'] },
       },
     },
   },

@@ -40,6 +40,8 @@ export function merchantRoutes({
   tails,
   resendEvent,
   rateLimiter,
+  settleNow,
+  commit,
   money,
 }: MerchantDeps): Route[] {
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
@@ -61,6 +63,12 @@ export function merchantRoutes({
     route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend({ resendEvent, rateLimiter })),
     // Additions to the interface.
     route('POST', '/v1/test_helpers/collections/:id/outcome', 'merchant', payments.setOutcome(collections)),
+    route(
+      'POST',
+      '/v1/test_helpers/settle',
+      'merchant',
+      balances.settleNow({ settleNow, commit, readBalance }),
+    ),
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
     route('GET', '/v1/settlements/:id', 'merchant', settlements.showSettlement(reader)),
@@ -160,10 +168,9 @@ export type OperatorDeps = Wired & MetricsDeps;
 export type OperatorRoute = ReturnType<typeof operatorRoutes>[number];
 
 /** What the merchants' routes need. */
-export interface MerchantDeps extends webhooks.ResendDeps {
+export interface MerchantDeps extends webhooks.ResendDeps, balances.SettleNowDeps {
   config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl'> & Partial<Pick<Config, 'mpesa'>>;
   collections: payments.OwnCollections;
-  readBalance: balances.ReadBalance;
   readEvent: events.ReadEvent;
   readEvents: events.ReadEvents;
   /** Who waits for events. */

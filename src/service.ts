@@ -250,6 +250,8 @@ async function startListeners(
       tails: wired.tails,
       resendEvent: (asked, record) => resendEvent(wired, asked, record),
       callbacks: wired.callbacks,
+      settleNow: (whose, id) => wired.settlements.settleNow(whose, { kind: 'merchant', id }),
+      commit: (writes) => wired.actors.commit(writes),
       money: {
         entries: (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
         settlements: wired.settlementReader,

@@ -1,4 +1,18 @@
+import { limits } from './limits.ts';
+
 /** ISO 8601 UTC with milliseconds, the only form of time that leaves the service. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** The calendar date in Dar es Salaam at a moment, `YYYY-MM-DD`. */
+export function eatDate(ms: number): string {
+  return new Date(ms + limits.eatOffsetMs).toISOString().slice(0, 10);
+}
+
+/** 00:00 EAT of a date `YYYY-MM-DD`, in milliseconds. Throws RangeError for a date that does not exist. */
+export function dateDueAtMs(date: string): number {
+  const dueAtMs = Date.parse(`${date}T00:00:00.000Z`) - limits.eatOffsetMs;
+  if (Number.isNaN(dueAtMs) || eatDate(dueAtMs) !== date) throw new RangeError(`not a date: ${date}`);
+  return dueAtMs;
 }

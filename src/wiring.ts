@@ -56,7 +56,13 @@ import {
 } from './rails/rails.ts';
 import { Recent } from './recent.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
-import { SettlementReader, Settlements, settlementsSpec, settlesOn } from './settlement/settlement.ts';
+import {
+  SettlementReader,
+  Settlements,
+  settlementMigrations,
+  settlementsSpec,
+  settlesOn,
+} from './settlement/settlement.ts';
 import { outermost } from './standing.ts';
 import {
   deliveryCallEffects,
@@ -302,7 +308,7 @@ function definitionsOf(deps: {
       machine: settlementMachine,
       writes: settlementWriteEffects(),
       calls: settlementCallEffects(deps.settlement),
-      migrations: {},
+      migrations: settlementMigrations,
     },
     {
       name: 'breaker',

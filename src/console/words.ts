@@ -255,6 +255,7 @@ const eventNames: Readonly<Record<string, string>> = {
   'probe.succeeded': 'a probe was answered',
   'probe.failed': 'a probe was not answered',
   'settlement.due': 'a part was settled',
+  'merchant.settled': 'the merchant had test money settled',
   'buckets.read': 'the day was read',
   'page.replayed': 'a page was sent again',
 };

@@ -3,6 +3,7 @@ import { type Db, type Document, Long } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
+import { eatDate } from '../time.ts';
 
 /**
  * The platform's accounts have no counters, the hottest of all being touched by every payment: their balance is
@@ -71,7 +72,7 @@ export async function closingOf(db: Db, mode: Mode, nowMs: number): Promise<Writ
     debitTzs: int64(debitTzs),
     creditTzs: int64(creditTzs),
   }));
-  const date = new Date(untilMs + limits.eatOffsetMs).toISOString().slice(0, 10);
+  const date = eatDate(untilMs);
   const doc: Doc = { _id: `${mode}:${date}`, mode, until: new Date(untilMs), accounts };
   return { op: 'insert', into: closingsSpec.name, doc, onDuplicate: 'race' };
 }

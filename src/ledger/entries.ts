@@ -1,7 +1,7 @@
 import type { Db, Filter, FindCursor } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
-import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
+import { eatDate } from '../time.ts';
 import { type Own, ownOf, type Whose } from '../whose.ts';
 import { type EntryType, type JournalEntry, type Line, parseAccount } from './postings.ts';
 
@@ -56,12 +56,8 @@ export function figuresOf(entry: PostedEntry): Figures {
     availableTzs,
     reservedTzs,
     // On T+0 there is no bucket: the money settled on the day it came.
-    settlementDate: bucket ?? (isCapture ? eatDateOf(entry.effectiveAt) : null),
+    settlementDate: bucket ?? (isCapture ? eatDate(entry.effectiveAt.getTime()) : null),
   };
-}
-
-function eatDateOf(at: Date): string {
-  return new Date(at.getTime() + limits.eatOffsetMs).toISOString().slice(0, 10);
 }
 
 /** What a list of entries is narrowed by. Times are bounds on `postedAt`: from ≤ postedAt < before. */

@@ -1,3 +1,4 @@
+import type { Write } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import {
   createdBounds,
@@ -30,10 +31,47 @@ export function showBalance(read: ReadBalance) {
       answers: { 200: { description: 'The balance now.', schema: BalanceObject } },
     },
     handler: async ({ principal }) => {
-      const { mode } = principal;
-      const { pending, available, reserved } = await read(principal);
-      const body: BalanceObject = { object: 'balance', mode, currency: 'TZS', pending, available, reserved };
-      return { status: 200, body };
+      return { status: 200, body: presentBalance(principal, await read(principal)) };
+    },
+  });
+}
+
+function presentBalance({ mode }: Whose, { pending, available, reserved }: Own<Balance>): BalanceObject {
+  return { object: 'balance', mode, currency: 'TZS', pending, available, reserved };
+}
+
+export interface SettleNowDeps {
+  /** Settles all that is pending, in test mode. */
+  settleNow(whose: Whose, requestId: string): Promise<unknown>;
+  /** Commits what belongs to no actor. */
+  commit(writes: Write[]): Promise<void>;
+  readBalance: ReadBalance;
+}
+
+/**
+ * POST /v1/test_helpers/settle (CONTRACT 10.5). What it did is recorded last: whoever repeats a request that broke off
+ * has the rest settled.
+ */
+export function settleNow({ settleNow: settle, commit, readBalance }: SettleNowDeps) {
+  return forMerchants({
+    doc: {
+      id: 'settleTestMoney',
+      summary: 'Settle test money now',
+      description:
+        'An addition to the interface. All that is pending becomes available at once, as at its midnight: each ' +
+        'settlement is settled, and the balance transactions tell it. What the operator holds back stays pending. Amounts ' +
+        'are in whole Tanzanian shillings.',
+      tag: 'Test helpers',
+      answers: { 202: { description: 'The balance after it.', schema: BalanceObject } },
+    },
+    idempotent: true,
+    testOnly: true,
+    body: Type.Object({}, { title: 'SettleTestMoney', additionalProperties: false }),
+    handler: async ({ principal, requestId, recordWrite }) => {
+      await settle(principal, requestId);
+      const body = JSON.stringify(presentBalance(principal, await readBalance(principal)));
+      await commit([recordWrite(202, body)]);
+      return { status: 202, body };
     },
   });
 }

@@ -8,7 +8,7 @@ import { described, found, idParam, ModeField } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
 import type { Log } from '../log.ts';
 import type { Merchants } from '../merchants/merchants.ts';
-import { dateDueAtMs } from '../settlement/settlement.ts';
+import { dateDueAtMs } from '../time.ts';
 import {
   type ReadReferences,
   StatementDiffers,

@@ -1,5 +1,5 @@
 import { derivedId } from '../ids.ts';
-import { isoTime } from '../time.ts';
+import { dateDueAtMs, isoTime } from '../time.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 import type { EntryType } from './postings.ts';
 import type { BalanceTransaction, transactionTypeNames } from './schema.ts';
@@ -25,8 +25,9 @@ const publicTypes = Object.fromEntries(
 /** The public form of an entry. Amounts are whole shillings. */
 export function presentTransaction(entry: PostedEntry): BalanceTransaction {
   const figures = figuresOf(entry);
-  const { source, effectiveAt, providerReference } = entry;
-  const isSettlement = entry.type === 'bucket.settled';
+  const { source, providerReference } = entry;
+  const { settlementDate } = figures;
+  const isSettlement = entry.type === 'bucket.settled' && settlementDate !== null;
   return {
     id: transactionId(entry),
     object: 'balance_transaction',
@@ -41,9 +42,9 @@ export function presentTransaction(entry: PostedEntry): BalanceTransaction {
       available: figures.availableTzs,
       reserved: figures.reservedTzs,
     },
-    ...(figures.settlementDate === null ? {} : { settlement_date: figures.settlementDate }),
+    ...(settlementDate === null ? {} : { settlement_date: settlementDate }),
     source: isSettlement
-      ? { object: 'settlement', id: derivedId('stl', effectiveAt.getTime(), source.id) }
+      ? { object: 'settlement', id: derivedId('stl', dateDueAtMs(settlementDate), source.id) }
       : { object: 'collection', id: source.id },
     ...(providerReference === null ? {} : { provider_reference: providerReference }),
     created_at: isoTime(entry.postedAt.getTime()),

@@ -8,9 +8,9 @@ import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
-import { dateDueAtMs, type SettlementReader, settlementDate } from '../settlement/settlement.ts';
+import { type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { inStates, narrowed } from '../standing.ts';
-import { isoTime } from '../time.ts';
+import { dateDueAtMs, isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 
 /** What needs a person: one tile per kind of trouble, each with the list behind it. No tile: nothing to do. */

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { eatDate } from '../time.ts';
 
 /**
  * Dates in Dar es Salaam. East Africa Time is UTC+3 all year, so plain arithmetic is exact and needs no time
@@ -18,18 +19,6 @@ export function settlementDate(atMs: number, delayDays: number): { date: string;
   }
   const dueAtMs = (Math.floor((atMs + eatOffsetMs) / dayMs) + delayDays) * dayMs - eatOffsetMs;
   return { date: eatDate(dueAtMs), dueAtMs };
-}
-
-/** The calendar date in Dar es Salaam at a moment, `YYYY-MM-DD`. */
-export function eatDate(ms: number): string {
-  return new Date(ms + eatOffsetMs).toISOString().slice(0, 10);
-}
-
-/** 00:00 EAT of a date `YYYY-MM-DD`, in milliseconds. Throws RangeError for a date that does not exist. */
-export function dateDueAtMs(date: string): number {
-  const dueAtMs = Date.parse(`${date}T00:00:00.000Z`) - eatOffsetMs;
-  if (Number.isNaN(dueAtMs) || eatDate(dueAtMs) !== date) throw new RangeError(`not a date: ${date}`);
-  return dueAtMs;
 }
 
 /** The settlement date of money captured now for a merchant on T+n; null on T+0, whose money is available at once. */

@@ -1,11 +1,11 @@
 import type { CallEffect, WriteEffect } from '@kusanya/durable-actors';
 import type { settlementCalls, settlementWrites } from '../../machines/settlement.ts';
 import { bucketSettled, post } from '../ledger/ledger.ts';
-import { dateDueAtMs } from './calendar.ts';
+import { dateDueAtMs } from '../time.ts';
 import type { SettlementDoc } from './documents.ts';
 
 interface SettlementDeps {
-  /** Sends `settlement.due` for each bucket of one merchant, mode and date. */
+  /** Settles each bucket of one merchant, mode and date. */
   settle(doc: SettlementDoc): Promise<void>;
 }
 
@@ -29,7 +29,8 @@ export function settlementWriteEffects(): Record<(typeof settlementWrites)[numbe
           },
           part,
           { machine: 'settlement', id: doc._id, seq: doc.seq },
-          { effectiveAtMs: dateDueAtMs(date), postedAtMs: step.at },
+          // In test mode it may be before its date.
+          { effectiveAtMs: Math.min(dateDueAtMs(date), step.at), postedAtMs: step.at },
         ),
       );
     },

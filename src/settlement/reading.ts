@@ -3,8 +3,8 @@ import { derivedId, idTimeOf } from '../ids.ts';
 import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
 import type { Mode } from '../mode.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
+import { eatDate } from '../time.ts';
 import { isOwn, type Own, ownOf, type Whose } from '../whose.ts';
-import { eatDate } from './calendar.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
 /**

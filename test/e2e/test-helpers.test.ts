@@ -10,7 +10,7 @@ import {
 import { freshDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
-/** CONTRACT 10.3 and 10.4. The network of test mode keeps its own pace here: nothing ends by itself in time. */
+/** CONTRACT 10.3 to 10.5. The network of test mode keeps its own pace here: nothing ends by itself in time. */
 describe('test helpers', () => {
   const unhurried = { SIMULATOR_SPEED: '1' };
   const net = 4_900;
@@ -188,6 +188,73 @@ describe('test helpers', () => {
     });
   });
 
+  describe('to settle', () => {
+    it('makes what is pending available now, and everything tells it as at midnight', async () => {
+      const payee = await test.merchant();
+      const paid = async () => {
+        const { json } = await payee.create();
+        await payee.tell(json.id, { outcome: 'succeeded' });
+        return (await payee.final(json.id)).id;
+      };
+      const ids = [await paid(), await paid()];
+      const { status, json } = await payee.settle();
+      const balance = { pending: 0, available: 2 * net, reserved: 0 };
+      expect([status, json]).to.deep.equal([
+        202,
+        { object: 'balance', mode: 'test', currency: 'TZS', ...balance },
+      ]);
+      expect(await balanceOf(payee)).to.deep.equal(balance);
+      const [settlement] = (await payee.get('/v1/settlements')).json.data;
+      expect(settlement).to.include({ status: 'settled', amount: 2 * net, pending: 0 });
+      expect(Date.parse(settlement.settled_at)).to.be.below(Date.parse(settlement.due_at));
+      const { json: of } = await payee.get(`/v1/settlements/${settlement.id}/collections`);
+      expect(of.data.map(({ id }: { id: string }) => id)).to.have.members(ids);
+      const { json: told } = await payee.get('/v1/balance_transactions?type=settlement');
+      expect(told.data[0].source).to.deep.equal({ object: 'settlement', id: settlement.id });
+
+      // What comes after it that day is a further part, by the next call or at midnight.
+      await paid();
+      const further = (await payee.get(`/v1/settlements/${settlement.id}`)).json;
+      expect(further).to.include({ status: 'settled', amount: 2 * net, pending: net });
+      expect((await payee.settle()).json).to.include({ pending: 0, available: 3 * net });
+      const { json: audit } = await test.call('GET', '/admin/ledger/audit');
+      expect(audit.breaches ?? []).to.deep.equal([]);
+    });
+
+    it('the same request again is answered the same and settles nothing more', async () => {
+      const payee = await test.merchant();
+      const first = await payee.settle('settled-once');
+      const { json } = await payee.create();
+      await payee.tell(json.id, { outcome: 'succeeded' });
+      await payee.final(json.id);
+      const again = await payee.settle('settled-once');
+      expect([again.status, again.text]).to.deep.equal([202, first.text]);
+      expect(await balanceOf(payee)).to.deep.equal({ pending: net, available: 0, reserved: 0 });
+    });
+
+    it('leaves what an operator holds, and the money of others', async () => {
+      const [payee, other] = [await test.merchant(), await test.merchant()];
+      for (const each of [payee, other]) {
+        const { json } = await each.create();
+        await each.tell(json.id, { outcome: 'succeeded' });
+        await each.final(json.id);
+      }
+      await test.call('POST', '/admin/settlements/run', { body: { reason: 'makes it' } });
+      const { json: all } = await test.call('GET', `/admin/settlements?merchant=${payee.id}`);
+      await test.call('POST', `/admin/settlements/${all.data[0].id}/hold`, { body: { reason: 'a dispute' } });
+      expect((await payee.settle()).json).to.include({ pending: net, available: 0 });
+      expect(await balanceOf(other)).to.deep.equal({ pending: net, available: 0, reserved: 0 });
+    });
+
+    it('is nothing that live money can meet, whoever asks', async () => {
+      const { settlements } = test.service.wired;
+      const live = { merchantId: merchant.id, mode: 'live' } as const;
+      const cause = { kind: 'merchant', id: 'a-request' } as const;
+      const fault = await settlements.settleNow(live, cause).catch((error: unknown) => error);
+      expect(fault).to.be.instanceOf(RangeError);
+    });
+  });
+
   it('refuse a live key before they look at anything, and change nothing', async () => {
     const { json } = await merchant.create();
     const { secret: token } = await test.issueKey(merchant.id, 'live');
@@ -198,6 +265,9 @@ describe('test helpers', () => {
       expect(codeOf(refused)).to.equal('403 permission_denied');
       expect(refused.json.error.message).to.match(/test key/);
     }
+    const headers = { 'idempotency-key': 'live' };
+    const settle = await test.call('POST', '/v1/test_helpers/settle', { token, headers, body: {} });
+    expect(codeOf(settle)).to.equal('403 permission_denied');
     expect((await test.actor(json.id)).data).to.not.have.property('testOutcome');
     expect((await merchant.get(`/v1/collections/${json.id}`)).json.status).to.equal('created');
   });

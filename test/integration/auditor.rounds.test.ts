@@ -11,7 +11,7 @@ import {
   openBuckets,
   post,
 } from '../../src/ledger/ledger.ts';
-import { dateDueAtMs } from '../../src/settlement/calendar.ts';
+import { dateDueAtMs } from '../../src/time.ts';
 import { nudge, otherCommitter, success } from '../support/books.ts';
 import {
   auditMs,

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { auditAll, collectionSucceeded, openBuckets, post, readBalance } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import type { Merchant } from '../../src/merchants/merchants.ts';
-import { dateDueAtMs, settlementDate } from '../../src/settlement/settlement.ts';
+import { settlementDate } from '../../src/settlement/settlement.ts';
+import { dateDueAtMs } from '../../src/time.ts';
 import type { Wired } from '../../src/wiring.ts';
 import { payment } from '../support/books.ts';
 import {

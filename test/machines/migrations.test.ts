@@ -3,6 +3,7 @@ import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actor
 import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
+import { settlementMigrations } from '../../src/settlement/settlement.ts';
 import { deliveryMigrations } from '../../src/webhooks/webhooks.ts';
 import { Chart, type Position } from '../support/charts.ts';
 import { models } from '../support/every-chart.ts';
@@ -25,6 +26,7 @@ describe('stored documents of older versions', () => {
     collection: collectionMigrations,
     breaker: breakerMigrations,
     delivery: deliveryMigrations,
+    settlement: settlementMigrations,
   };
   for (const { name, machine } of models) {
     const migrations = migrationsOf[name] ?? {};

@@ -211,7 +211,7 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
     disableAfterMs: wait,
     probes: fc.nat({ max: 1_000_000 }),
   }),
-  settlement: fc.record({ createdAt: at, dueAtMs: at }),
+  settlement: fc.record({ createdAt: at, dueAtMs: at, isTest: fc.boolean() }),
   replay: fc.record({ createdAt: at, pageDelayMs: fc.integer() }),
   breaker: fc.record({
     createdAt: at,

@@ -14,8 +14,8 @@ const held: Told = { type: 'operator.held', reason: 'a dispute' };
 const released: Told = { type: 'operator.released', reason: 'settled with the merchant' };
 
 class Settlement extends Drive<SettlementContext, SettlementEvent> {
-  constructor(dueInMs = midnight) {
-    const input = { at: startMs, dueAtMs: startMs + dueInMs };
+  constructor(dueInMs = midnight, isTest = false) {
+    const input = { at: startMs, dueAtMs: startMs + dueInMs, isTest };
     super(settlementMachine, input);
   }
 
@@ -24,7 +24,30 @@ class Settlement extends Drive<SettlementContext, SettlementEvent> {
   }
 }
 
+const early: Told = { type: 'merchant.settled', stripe: 1, amountTzs: 700 };
+
 describe('settlement', () => {
+  it('of live mode is settled by no merchant, be it before midnight or after it', () => {
+    const settlement = new Settlement().send(early);
+    expect([settlement.isTaken, settlement.state, settlement.asked]).to.deep.equal([false, 'due', []]);
+    expect(settlement.wait(midnight).send(early).isTaken).to.equal(false);
+    expect(settlement.due(1, 700).send(early).isTaken, 'settled').to.equal(false);
+  });
+
+  it('of test mode is settled early, part by part, and what comes after that at midnight', () => {
+    const settlement = new Settlement(midnight, true).send(early);
+    expect([settlement.state, settlement.asked]).to.deep.equal(['settled', ['settleBucket']]);
+    expect(settlement.context.settledAt).to.equal(startMs);
+    expect(settlement.send(early).due(1, 9).isTaken, 'before midnight').to.equal(false);
+    expect(settlement.wait(midnight).due(1, 9).asked).to.deep.equal(['settleBucket']);
+    expect(settlement.context).to.deep.include({ parts: { 1: 3 }, settledTzs: 1_409 });
+  });
+
+  it('of test mode is not settled while it is held', () => {
+    const settlement = new Settlement(midnight, true).send(held).send(early);
+    expect([settlement.isTaken, settlement.state]).to.deep.equal([false, 'held']);
+  });
+
   it('reads its buckets at midnight, not a moment before', () => {
     const settlement = new Settlement().wait(midnight - 1);
     expect(settlement.times('collectBuckets')).to.equal(0);

@@ -251,7 +251,11 @@ const settlementModel: Model = {
   variants: [
     {
       name: 'due at midnight',
-      input: { at: startMs, dueAtMs: startMs + 12 * hourMs } satisfies SettlementInput,
+      input: { at: startMs, dueAtMs: startMs + 12 * hourMs, isTest: false } satisfies SettlementInput,
+    },
+    {
+      name: 'of test mode',
+      input: { at: startMs, dueAtMs: startMs + 12 * hourMs, isTest: true } satisfies SettlementInput,
     },
   ],
   moves: (position) => {
@@ -264,15 +268,16 @@ const settlementModel: Model = {
       say({ ...due, stripe: 1, at: Math.min(at, dueAtMs - 1) }, 'settlement.due too early'),
       say({ ...due, stripe: 1, at: onTime }),
       say({ ...due, stripe: 2, at: onTime }, 'settlement.due of another stripe'),
+      say({ ...due, type: 'merchant.settled', stripe: 1 }),
       say({ type: 'buckets.read' }),
       say({ type: 'operator.held', reason: 'because' }),
       say({ type: 'operator.released', reason: 'because' }),
     ];
   },
   abstract: ({ state, context, timers }) => {
-    const { parts } = context as unknown as SettlementContext;
+    const { parts, isTest } = context as unknown as SettlementContext;
     const counts = Object.entries(parts).map(([stripe, count]) => `${stripe}:${Math.min(count, 2)}`);
-    return { state, next: earliestOf(timers)?.id, parts: counts };
+    return { state, isTest, next: earliestOf(timers)?.id, parts: counts };
   },
 };
 

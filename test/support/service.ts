@@ -89,6 +89,8 @@ export interface TestMerchant {
   /** POST /v1/collections of a good body with these changes, or of exactly this text; `token`: another key. */
   create(changes?: object, idempotencyKey?: string, text?: string, token?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
+  /** Has all that is pending settled now. */
+  settle(idempotencyKey?: string): Promise<Answer>;
   /** Has the network of test mode say how a collection ends: `{ outcome, failure_code? }`. */
   tell(id: string, told: object, idempotencyKey?: string): Promise<Answer>;
   /** Polls a collection while it is `created`. */
@@ -282,6 +284,7 @@ function merchantOf(call: TestService['call'], id: string, key: string): TestMer
       const good = { amount: 5000, phone: '255700000000', reference: 'order-1' };
       return post('/v1/collections', text ?? { ...good, ...changes }, idempotencyKey, token);
     },
+    settle: (idempotencyKey) => post('/v1/test_helpers/settle', {}, idempotencyKey),
     tell: (collectionId, told, idempotencyKey) =>
       post(`/v1/test_helpers/collections/${collectionId}/outcome`, told, idempotencyKey),
     final: async (collectionId, withinMs = patienceMs) => {

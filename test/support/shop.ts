@@ -125,6 +125,8 @@ function routesOf(collections: OwnCollections): Route[] {
     readEvents: async () => ({ data: [], hasMore: false }),
     resendEvent: async () => undefined,
     rateLimiter: { take: async () => undefined },
+    settleNow: async () => {},
+    commit: async () => {},
     tails: { open: () => ({ hasNews: async () => false, end: () => {} }) },
     money: {
       entries: async () => ({ entries: [], hasMore: false }),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { dateDueAtMs, eatDate, settlementDate } from '../../src/settlement/calendar.ts';
+import { settlementDate } from '../../src/settlement/calendar.ts';
+import { dateDueAtMs, eatDate } from '../../src/time.ts';
 
 /** The naive way: the host's time zone data, and a calendar that counts days one by one. */
 const darEsSalaam = new Intl.DateTimeFormat('en-CA', {

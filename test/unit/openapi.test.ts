@@ -19,6 +19,8 @@ const routes = merchantRoutes({
   readEvent: unused,
   readEvents: unused,
   resendEvent: unused,
+  settleNow: unused,
+  commit: unused,
   rateLimiter: { take: unused },
   tails: { open: unused as never },
   money: nothing as unknown as MerchantDeps['money'],
@@ -32,6 +34,7 @@ const additions = [
   'get /v1/settlements/{id}',
   'get /v1/settlements/{id}/collections',
   'post /v1/test_helpers/collections/{id}/outcome',
+  'post /v1/test_helpers/settle',
 ];
 
 interface OperationDoc {

@@ -28,6 +28,7 @@ const methods: Record<Asked, (kusanya: Kusanya) => PromiseLike<unknown>> = {
   listSettlements: ({ settlements }) => settlements.list(),
   getSettlement: ({ settlements }) => settlements.retrieve('id'),
   setTestOutcome: ({ testHelpers }) => testHelpers.outcome('id', { outcome: 'late' }, key),
+  settleTestMoney: ({ testHelpers }) => testHelpers.settle(key),
   listSettlementCollections: ({ settlements }) => settlements.collections('id'),
 };
 

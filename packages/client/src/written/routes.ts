@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Resend, ResendEvent, SetTestOutcome, Settlement, SettlementList, TestEvent } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Resend, ResendEvent, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -13,6 +13,7 @@ export const routes = {
   getEvent: 'GET /v1/events/{id}',
   resendEvent: 'POST /v1/events/{id}/resend',
   setTestOutcome: 'POST /v1/test_helpers/collections/{id}/outcome',
+  settleTestMoney: 'POST /v1/test_helpers/settle',
   listBalanceTransactions: 'GET /v1/balance_transactions',
   listSettlements: 'GET /v1/settlements',
   getSettlement: 'GET /v1/settlements/{id}',
@@ -109,6 +110,11 @@ export interface Operations {
     query: undefined;
     body: SetTestOutcome;
     answer: Collection;
+  };
+  settleTestMoney: {
+    query: undefined;
+    body: SettleTestMoney;
+    answer: Balance;
   };
   listBalanceTransactions: {
     query: {

@@ -166,6 +166,8 @@ export interface SetTestOutcome {
   failure_code?: 'insufficient_funds' | 'declined' | 'cancelled' | 'rejected' | 'invalid_pin' | 'payer_not_found' | 'payer_limit_reached' | 'payer_blocked' | 'payer_busy' | 'provider_unavailable' | 'provider_error';
 }
 
+export type SettleTestMoney = Record<string, unknown>;
+
 export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
