@@ -1,8 +1,10 @@
+import { chart, doctor, stuck } from './admin.ts';
 import { createCollection, getCollection, listCollections, waitForCollection } from './collections.ts';
 import type { Command } from './command.ts';
 import { listEvents, resendEvent } from './events.ts';
 import { listen } from './listen.ts';
 import { login, whoami } from './login.ts';
+import { openPayment } from './open.ts';
 import { trigger } from './trigger.ts';
 import { verifyWebhook } from './verify.ts';
 
@@ -19,4 +21,8 @@ export const commands: readonly Command[] = [
   listEvents,
   resendEvent,
   verifyWebhook,
+  openPayment,
+  doctor,
+  stuck,
+  chart,
 ];
