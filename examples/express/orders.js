@@ -5,8 +5,7 @@ import { Kusanya, KusanyaError } from '@kusanya/client';
 /** Whole shillings: 5000 is TZS 5,000. Ours to say, never the browser's. */
 export const price = 5000;
 const retryMs = 15 * 60_000;
-/** A late commit shows an event up to 2 minutes behind the newest one, and clocks differ. */
-const overlapMs = 10 * 60_000;
+const overlapMs = 10 * 60_000; // a late commit shows an event 2 minutes behind others, and clocks differ
 
 const { KUSANYA_API_KEY, KUSANYA_BASE_URL, DATABASE = 'shop.db' } = process.env;
 // A customer waits for the page: two short attempts. What they leave open, poll() sends again.

@@ -14,7 +14,7 @@ app.use(express.urlencoded({ extended: false }));
 app.get('/', (_request, response) => {
   response.send(`<title>Shop</title><h1>Coffee, 1 kg: TZS ${price.toLocaleString('en')}</h1>
     <form method="post" action="/orders"><input type="hidden" name="id" value="${randomUUID()}">
-    <label>Phone <input name="phone" type="tel" required maxlength="30"></label> <button>Pay</button></form>`);
+    <label>Phone <input name="phone" type="tel" required maxlength="30"></label> <button type="submit">Pay</button></form>`);
 });
 
 // No session and no cookie, so there is nothing that a forged form could misuse. With a session add a CSRF token.

@@ -18,6 +18,8 @@ export interface Example {
   install: readonly (readonly string[])[];
   /** What runs as long as the shop is open. `PORT` and `POLL_SECONDS` are in the environment. */
   serve: readonly (readonly string[])[];
+  /** What its framework calls the tables. */
+  tables: { orders: string; events: string };
 }
 
 /** A row of a shop's database. */

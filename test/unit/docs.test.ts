@@ -8,7 +8,7 @@ import { renderSettingsTable } from '../../src/settings.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 const pages = [
-  ...['README', 'express/README'].map((name) => `examples/${name}.md`),
+  ...['README', 'express/README', 'django/README'].map((name) => `examples/${name}.md`),
   ...['README.md', 'packages/client/README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['README', 'DESIGN'].map((name) => `packages/durable-actors/${name}.md`),
   ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS', 'RECIPES'].map(
