@@ -1,6 +1,6 @@
 import type { Db, MongoClient, MongoError } from 'mongodb';
 import { stopwatch } from './clock.ts';
-import { isIncrement } from './commands.ts';
+import { isIncrement, isStep } from './commands.ts';
 import type { Log } from './log.ts';
 import type { Doc, Write } from './mongo.ts';
 import { CommitUnknown, type Ending, Transactions } from './transaction.ts';
@@ -202,7 +202,7 @@ export class Committer {
   async #look(batch: readonly Member[]): Promise<Map<string, number>> {
     const ids = new Map<string, string[]>();
     for (const write of batch.flatMap(({ writes }) => writes)) {
-      const id = isStep(write) ? String(write.filter._id) : isRecord(write) ? write.doc._id : undefined;
+      const id = isStep(write) ? write.filter._id : isRecord(write) ? write.doc._id : undefined;
       if (id !== undefined) ids.set(write.into, [...(ids.get(write.into) ?? []), id]);
     }
     const found = new Map<string, number>();
@@ -235,13 +235,6 @@ function halves<T>(batch: readonly T[]): T[][] {
   return [batch.slice(0, half), batch.slice(half)];
 }
 
-/** The guarded update of an actor. */
-function isStep(write: Write): write is Extract<Write, { op: 'update' }> {
-  return (
-    write.op === 'update' && typeof write.filter.seq === 'number' && typeof write.filter._id === 'string'
-  );
-}
-
 /** The record that a request was answered. */
 function isRecord(write: Write): write is Extract<Write, { op: 'insert' }> {
   return write.op === 'insert' && write.onDuplicate === 'replay';
@@ -249,7 +242,7 @@ function isRecord(write: Write): write is Extract<Write, { op: 'insert' }> {
 
 /** Whether a write can only be refused by what was found; sequence numbers never go back. */
 function hasLost(write: Write, found: ReadonlyMap<string, number>): boolean {
-  if (isStep(write)) return (found.get(write.filter._id as string) ?? 0) > (write.filter.seq as number);
+  if (isStep(write)) return (found.get(write.filter._id) ?? 0) > write.filter.seq;
   return isRecord(write) && found.has(write.doc._id);
 }
 

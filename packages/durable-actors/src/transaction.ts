@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientSession, type Db, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { stopwatch } from './clock.ts';
-import { type Command, commandsOf } from './commands.ts';
+import { type Command, commandsOf, type Look, looksOf } from './commands.ts';
 import { failpoint } from './failpoint.ts';
 import type { Log } from './log.ts';
 import { durable, isLineFault, isOutage, type Write } from './mongo.ts';
@@ -89,7 +89,7 @@ export class Transactions {
 
   async #attempt(batch: readonly { writes: Write[] }[], isOver: () => boolean): Promise<Ending | Passing> {
     try {
-      await this.#transact(commandsOf(batch), isOver);
+      await this.#transact(batch, isOver);
       return { is: 'written' };
     } catch (error) {
       if (error instanceof Refused) return { is: 'refused', write: error.write };
@@ -99,11 +99,14 @@ export class Transactions {
   }
 
   /** @throws Refused, CommitUnknown, or whatever the driver says; then nothing is written, unless that is unknown */
-  async #transact(commands: readonly Command[], isOver: () => boolean): Promise<void> {
+  async #transact(batch: readonly { writes: Write[] }[], isOver: () => boolean): Promise<void> {
+    const looks = looksOf(batch);
+    const commands = commandsOf(batch, looks);
     const session = this.#options.client.startSession();
     try {
       failpoint('beforeTransaction');
       session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: durable });
+      for (const look of looks) await this.#look(session, look);
       for (const command of commands) await this.#execute(session, command);
       await commitOf(session, isOver);
     } catch (error) {
@@ -112,6 +115,15 @@ export class Transactions {
     } finally {
       await session.endSession();
     }
+  }
+
+  /** @throws Refused, where an actor is not, or not any more, what its step was decided on */
+  async #look(session: ClientSession, { command, steps }: Look): Promise<void> {
+    const { cursor } = await this.#options.db.command(command, { session });
+    const found = new Map(
+      (cursor.firstBatch as { _id: string; seq?: number }[]).map((doc) => [doc._id, doc.seq]),
+    );
+    for (const [id, step] of steps) if (found.get(id) !== step.filter.seq) throw new Refused(step);
   }
 
   /** @throws Refused, or whatever the driver says */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Long, type MongoClient } from 'mongodb';
+import { type Document, Long, type MongoClient } from 'mongodb';
 import { signal } from '../../../test/support/signal.ts';
 import { Committer, CommitUnknown, isOutage, StepRefused, type Write } from '../src/index.ts';
 import { durable } from '../src/mongo.ts';
@@ -85,6 +85,14 @@ describe('group commit', () => {
     expect((shared as { amounts: Record<string, Long> }).amounts.fee!.toNumber(), 'the caller’s own').equal(
       1,
     );
+  });
+
+  const take = (id: string, seq: number): Write => ({
+    op: 'update',
+    into: 'sums',
+    filter: { _id: id, seq },
+    update: { $set: { seq: seq + 1 } },
+    onMiss: 'race',
   });
 
   describe('when one member is guilty', () => {
@@ -195,20 +203,68 @@ describe('group commit', () => {
 
     it('lets one of them take each step of an actor', async () => {
       await sums().insertOne({ _id: 'actor', seq: 0 });
-      const take = (seq: number): Write => ({
-        op: 'update',
-        into: 'sums',
-        filter: { _id: 'actor', seq },
-        update: { $set: { seq: seq + 1 } },
-        onMiss: 'race',
-      });
       for (let seq = 0; seq < 20; seq += 1) {
         const outcomes = await Promise.all(
-          both().map((each) => each.committer.commit([take(seq), add('won', { n: 1 })])),
+          both().map((each) => each.committer.commit([take('actor', seq), add('won', { n: 1 })])),
         );
-        expect(refused(outcomes)).deep.equal([take(seq)]);
+        expect(refused(outcomes)).deep.equal([take('actor', seq)]);
       }
       expect(await sums().findOne({ _id: 'won' })).deep.include({ n: 20 });
+    });
+
+    it('lets one of them take each step of many actors, written together', async () => {
+      const ids = Array.from({ length: 20 }, (_, n) => `actor${n}`);
+      await sums().insertMany(ids.map((_id) => ({ _id, seq: 0 })));
+      for (let seq = 0; seq < 10; seq += 1) {
+        const ofAll = both().map((each) =>
+          Promise.all(ids.map((id) => each.committer.commit([take(id, seq), add(`won.${id}`, { n: 1 })]))),
+        );
+        const [ours, theirs] = await Promise.all(ofAll);
+        expect(ours!.map(({ ok }, n) => Number(ok) + Number(theirs![n]!.ok))).deep.equal(ids.map(() => 1));
+      }
+      expect(await sums().countDocuments({ _id: /^won/, n: 10 })).equal(20);
+      expect(await sums().countDocuments({ _id: /^actor/, seq: 10 })).equal(20);
+    });
+  });
+
+  describe('of many steps, whose sequence numbers are looked at together', () => {
+    const ids = Array.from({ length: 8 }, (_, n) => `actor${n}`);
+    beforeEach(() => sums().insertMany(ids.map((_id) => ({ _id, seq: 0 }))));
+
+    it('refuses one that somebody steps between the look and the update', async () => {
+      let looks = 0;
+      const db = new Proxy(engine.db, {
+        get: (target, name) => {
+          if (name !== 'command') return Reflect.get(target, name, target) as unknown;
+          return async (command: Document, options: object) => {
+            const answer = await target.command(command, options);
+            if (command.find === 'sums' && looks++ === 0)
+              await sums().updateOne({ _id: 'actor3' }, { $set: { seq: 1, by: 'another' } });
+            return answer;
+          };
+        },
+      });
+      committer = new Committer({ client: engine.client, db, log: engine.log });
+      const outcomes = await Promise.all(ids.map((id) => committer.commit([take(id, 0)])));
+      expect(refused(outcomes)).deep.equal([take('actor3', 0)]);
+      expect(looks, 'the conflict, the look that finds it, and the rest').equal(3);
+      expect(await sums().findOne({ _id: 'actor3' })).deep.equal({ _id: 'actor3', seq: 1, by: 'another' });
+      expect(await sums().countDocuments({ seq: 1 })).equal(8);
+    });
+
+    it('takes one of two steps from the same place in one batch', async () => {
+      const twin: Write = { ...take('actor3', 0), update: { $set: { seq: 1, by: 'the second' } } } as Write;
+      const outcomes = await Promise.all(
+        [...ids.map((id) => take(id, 0)), twin].map((write) => committer.commit([write])),
+      );
+      expect(refused(outcomes)).deep.equal([twin]);
+      expect(await sums().findOne({ _id: 'actor3' })).deep.equal({ _id: 'actor3', seq: 1 });
+    });
+
+    it('refuses one of an actor that is not there', async () => {
+      const outcomes = await Promise.all([...ids, 'gone'].map((id) => committer.commit([take(id, 0)])));
+      expect(refused(outcomes)).deep.equal([take('gone', 0)]);
+      expect(await sums().countDocuments({ seq: 1 })).equal(8);
     });
   });
 
