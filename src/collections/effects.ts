@@ -188,6 +188,7 @@ export function collectionCallEffects(deps: CollectionDeps): Calls {
       concurrency: 100,
       patienceMs: 30_000,
       factual: true,
+      onlyAsks: true,
       notBefore: (context) => context.askedAt as number,
       run: onRail((rail, view) => ask(rail, view, () => claimedCodes(deps.db, view.doc._id))),
     },

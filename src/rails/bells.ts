@@ -56,7 +56,7 @@ export class Bells {
     await actors.send(
       { machine: 'collection', id: collectionId },
       { type: 'rail.noticed', at: clock.now() },
-      { stepId: ringId, cause: { kind: 'rail', id: ringId } },
+      { stepId: ringId, cause: { kind: 'rail', id: ringId }, mayAskAhead: true },
     );
   }
 

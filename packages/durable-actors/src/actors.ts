@@ -1,3 +1,4 @@
+import { Ahead, type Attempt, type Taken } from './ahead.ts';
 import type { Clock } from './clock.ts';
 import type { Committer } from './commit.ts';
 import {
@@ -44,12 +45,6 @@ const racePatienceMs = 10_000;
 /** Races over writes that belong to others than the actor: recomputed this often before the sender hears of it. */
 const maxForeignRaces = 3;
 
-/** A step whose commit was sent, and what it stepped from. */
-interface Attempt {
-  planned: Planned;
-  from: string;
-}
-
 export class Actors {
   readonly #clock: Clock;
   readonly #log: Log;
@@ -62,12 +57,14 @@ export class Actors {
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #listeners: ((step: Committed) => void)[] = [];
   readonly definitions: readonly MachineDefinition[];
+  readonly ahead: Ahead;
 
   constructor(options: ActorsOptions) {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#committer = options.committer;
     this.#store = new ActorStore(options);
+    this.ahead = new Ahead({ ...options, planner: this.#store });
     this.#mine = options.owner === undefined ? {} : { owner: options.owner };
     this.#lanes = options.lanes;
     this.#awaited = new Set(options.awaited ?? ['operator']);
@@ -263,7 +260,7 @@ export class Actors {
     for (let race = 0; race === 0 || performance.now() < giveUpAt; race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       if (inDoubt && (await this.#store.wasApplied(doc, options.stepId))) {
-        return this.#recognised(definition, doc, attempt, event, options.cause);
+        return this.#recognised(definition, doc, attempt);
       }
       const planned = await this.#prepare(definition, doc, event, options);
       if (typeof planned === 'string') {
@@ -271,19 +268,17 @@ export class Actors {
         if (cached) continue;
         return { outcome: planned, doc };
       }
-      const { doc: changed, asked, writes } = planned;
-      const outcome = await this.#committer
-        .commit(writes, this.#isAwaited(options.cause))
-        .catch(unlessUnknown);
-      if (outcome?.ok) {
-        this.#committed(definition, planned, event, options.cause, doc.state);
-        return { outcome: 'stepped', doc: changed, from: doc.state, to: changed.state, asked };
-      }
+      const alone: Taken = { planned, event, cause: options.cause, from: doc.state };
+      const tried = await this.ahead.withAnswer(definition, doc, alone, race === 0 ? options : undefined);
+      const { steps, writes } = tried;
+      const isAwaited = this.#isAwaited(options.cause);
+      const outcome = await this.#committer.commit(writes, isAwaited).catch(unlessUnknown);
+      if (outcome?.ok) return this.#taken(definition, steps);
       this.#store.forget(ref.id);
       if (!outcome) {
         inDoubt = true;
-        attempt = { planned, from: doc.state };
-      } else if (outcome.write !== writes[0]) {
+        attempt = tried;
+      } else if (outcome.write !== writes[0] && steps.length === 1) {
         // Effects that read may decide otherwise the next time; a rule that a store keeps will not.
         foreignRaces += 1;
         const conflict = conflictOf(outcome.write);
@@ -296,19 +291,21 @@ export class Actors {
     throw new Error(`${ref.id}: lost races for ${racePatienceMs} ms`);
   }
 
+  /** Steps that were committed: everybody hears of them, in their order. */
+  #taken(definition: MachineDefinition, steps: Attempt['steps']): SendResult {
+    for (const { planned, event, cause, from } of steps)
+      this.#committed(definition, planned, event, cause, from);
+    const { doc } = steps.at(-1)!.planned;
+    const asked = steps.flatMap(({ planned }) => planned.asked);
+    return { outcome: 'stepped', doc, from: steps[0].from, to: doc.state, asked };
+  }
+
   /** A step that had been applied after all: everybody hears of it who would have heard of it then. */
-  #recognised(
-    definition: MachineDefinition,
-    doc: ActorDoc,
-    attempt: Attempt | undefined,
-    event: ActorEvent,
-    cause: Cause,
-  ): SendResult {
+  #recognised(definition: MachineDefinition, doc: ActorDoc, attempt: Attempt | undefined): SendResult {
     if (!attempt) return { outcome: 'stepped', doc, from: doc.state, to: doc.state, asked: [] };
-    const { planned, from } = attempt;
-    this.#committed(definition, planned, event, cause, from);
+    const result = this.#taken(definition, attempt.steps);
     this.#store.remember(doc); // others may have gone on from there
-    return { outcome: 'stepped', doc, from, to: planned.doc.state, asked: planned.asked };
+    return { ...result, doc } as SendResult;
   }
 
   /** The step as it would be committed, or why there is none. A poisoned actor is set aside. */

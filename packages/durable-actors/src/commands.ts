@@ -32,9 +32,12 @@ const looksFrom = 3;
  */
 export function looksOf(batch: readonly { writes: Write[] }[]): Look[] {
   const updates = new Map<string, Update[]>();
-  for (const { writes } of batch)
-    for (const write of writes)
-      if (write.op === 'update') updates.set(write.into, [...(updates.get(write.into) ?? []), write]);
+  for (const write of batch.flatMap(({ writes }) => writes)) {
+    if (write.op !== 'update') continue;
+    const others = updates.get(write.into);
+    if (others) others.push(write);
+    else updates.set(write.into, [write]);
+  }
   return [...updates].flatMap(([into, all]) => {
     const steps = stepsAlone(all);
     if (steps.size < looksFrom) return [];

@@ -166,6 +166,8 @@ export interface CallEffect {
   };
   /** The answer is a fact about the world and is heard even if the call is gone. */
   factual?: boolean;
+  /** It changes nothing out there: it may be made before the step that wants it is committed (`SendOptions.mayAskAhead`). */
+  onlyAsks?: boolean;
 }
 
 export interface ActorRef {
@@ -199,6 +201,11 @@ export interface SendOptions {
   fires?: { id: string; armedSeq: number };
   /** The same step was sent before and nobody could tell what became of it: the history is asked first. */
   again?: boolean;
+  /**
+   * Whoever sends it sends it again until it is committed, and nobody waits for it: what the step asks of the world is
+   * asked before its commit, and an answer that comes soon is a step of the same commit.
+   */
+  mayAskAhead?: boolean;
 }
 
 export type SendResult =

@@ -92,20 +92,21 @@ export class Handover {
   callHere(machine: string, doc: ActorDoc, call: Call): boolean {
     const { lanes, clock } = this.#options;
     if (call.notBefore.getTime() > clock.now()) return false;
-    const queue = this.#queueOf(machine, doc, call);
+    const queue = this.queueOf(machine, doc, call);
     return queue !== undefined && lanes.offer(queue, { machine, actor: doc._id, call: call.id });
   }
 
   /** Queues a call; alone its job is called after it, so that it is queued once. */
   queueCall(machine: string, doc: ActorDoc, call: Call): void {
-    const queue = this.#queueOf(machine, doc, call);
+    const queue = this.queueOf(machine, doc, call);
     if (queue === undefined) return; // of another version: whoever knows it hands it over
     const errand = { machine, actor: doc._id, call: call.id };
     this.#put(queue, { errand, runAt: call.notBefore.getTime() });
     this.#arm(0);
   }
 
-  #queueOf(machine: string, doc: ActorDoc, call: Call): string | undefined {
+  /** Undefined for a call of another version of the code. */
+  queueOf(machine: string, doc: ActorDoc, call: Call): string | undefined {
     const effect = this.#options.actors.definition(machine).calls[call.type];
     if (!effect) return undefined;
     return callQueue(call.type, effect.lanes && (effect.lane?.(doc, call) ?? effect.lanes[0]!.name));

@@ -65,6 +65,17 @@ export class Lanes {
     return true;
   }
 
+  /** Does what is no errand yet, if there is a place for it now; until it is done, an errand of its name is in hand. */
+  begin(queue: string, errand: Errand, work: () => Promise<void>): boolean {
+    const lane = this.#lanes.get(queue);
+    const name = nameOf(errand);
+    if (!this.#isOpen || !lane || lane.running >= lane.concurrency || this.#inHand.has(name)) return false;
+    lane.running += 1;
+    const done = work().finally(() => this.#leave(lane, name));
+    this.#inHand.set(name, done);
+    return true;
+  }
+
   /** Lets nothing more begin. Answers what was waiting, by queue. */
   close(): Map<string, Errand[]> {
     this.#isOpen = false;
@@ -113,13 +124,17 @@ export class Lanes {
       }
     }
     const next = await lane.run(errand);
+    this.#leave(lane, name);
+    next?.();
+  }
+
+  #leave(lane: Lane, name: string): void {
     this.#inHand.delete(name);
     const [first] = lane.waiting;
     if (first) {
       lane.waiting.delete(first[0]);
       first[1].go(true);
     } else lane.running -= 1;
-    next?.();
   }
 }
 

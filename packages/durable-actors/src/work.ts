@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Actors } from './actors.ts';
+import type { AskAhead } from './ahead.ts';
 import { errandsOf } from './bundle.ts';
 import { Claim } from './claim.ts';
 import type { Clock } from './clock.ts';
@@ -53,6 +54,8 @@ const earlyMs = 20;
 const newerMs = 2_000;
 /** Pause between attempts to tell an answer while MongoDB is away. */
 const answerPauseMs = 500;
+/** What is asked before its step is committed holds that up for so long at the most. */
+const aheadMs = 300;
 /** Actors that are woken at once, and jobs of them that are taken at once: each may hold many. */
 const wakesAtOnce = 200;
 const wakeJobsAtOnce = 10;
@@ -69,6 +72,7 @@ export class ActorWorkers {
   /** Opens the lanes for the timers and for every kind (and lane) of call, with a worker of its queue for each. */
   start(): void {
     const { actors, lanes } = this.#options;
+    actors.ahead.ask = this.#askAhead;
     lanes.open(wakeQueue, wakesAtOnce, (errand) => this.#wakeErrand(errand));
     this.#work(wakeQueue, wakeJobsAtOnce);
     for (const definition of actors.definitions) {
@@ -164,23 +168,9 @@ export class ActorWorkers {
   }
 
   /** Has the effect make the call, and tells what it answers; whose call it is is decided by the claim. */
-  async #run({ machine, doc, call, earlierStarts, lane, effect, claim }: Making): Promise<Waits | undefined> {
-    const { clock, watch } = this.#options;
-    const view: CallView = {
-      ...{ doc, call, earlierStarts, lane, at: clock.now(), signal: this.#stopping.signal },
-      claim: claim.ask,
-      get claimedAt() {
-        return claim.claimedAt;
-      },
-    };
-    const told = (answer?: CallAnswer) =>
-      watch?.called?.({ machine, doc, call, answer, durationMs: claim.durationMs });
-    failpoint('beforeCall');
-    const answer = await effect.run(view).catch((error) => {
-      told();
-      throw error;
-    });
-    failpoint('afterCall');
+  async #run(making: Making): Promise<Waits | undefined> {
+    const { machine, doc, call, effect, claim } = making;
+    const answer = await this.#made(making);
     const claimed = await claim.outcome();
     if (claimed === 'refused') {
       await this.#lost(machine, doc._id, call.id, effect);
@@ -188,12 +178,69 @@ export class ActorWorkers {
     }
     if ('left' in answer) return undefined;
     if ('postponeMs' in answer) return { postponed: answer, doc, call };
-    told(answer);
+    this.#watched(making, answer);
     const unclaimed = effect.atMostOnce !== undefined && claimed === 'unasked';
     await this.#answer(machine, doc._id, call.id, effect, answer, unclaimed);
     failpoint('afterCallAnswer');
     return undefined;
   }
+
+  /** What the effect answers. */
+  async #made(making: Making): ReturnType<CallEffect['run']> {
+    const { doc, call, earlierStarts, lane, effect, claim } = making;
+    const view: CallView = {
+      ...{ doc, call, earlierStarts, lane, at: this.#options.clock.now(), signal: this.#stopping.signal },
+      claim: claim.ask,
+      get claimedAt() {
+        return claim.claimedAt;
+      },
+    };
+    failpoint('beforeCall');
+    const answer = await effect.run(view).catch((error) => {
+      this.#watched(making);
+      throw error;
+    });
+    failpoint('afterCall');
+    return answer;
+  }
+
+  #watched({ machine, doc, call, claim }: Making, answer?: CallAnswer): void {
+    this.#options.watch?.called?.({ machine, doc, call, answer, durationMs: claim.durationMs });
+  }
+
+  /** Makes a call whose step is not committed yet, if there is a place free; what answers later is told as ever. */
+  readonly #askAhead: AskAhead = (machine, doc, call) => {
+    const { actors, handover, lanes, clock } = this.#options;
+    const effect = actors.definition(machine).calls[call.type]!;
+    const queue = handover.queueOf(machine, doc, call);
+    const errand = { machine, actor: doc._id, call: call.id };
+    const claim = new Claim(clock, undefined);
+    const making: Making = { machine, doc, call, earlierStarts: 0, lane: undefined, effect, claim };
+    return new Promise((resolve) => {
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        resolve(undefined);
+      }, aheadMs);
+      const ask = async () => {
+        const answer = await this.#made(making);
+        clearTimeout(timer);
+        if ('event' in answer) this.#watched(making, answer);
+        if (!isLate) resolve('event' in answer ? answer : undefined);
+        else if ('event' in answer) await this.#answer(machine, doc._id, call.id, effect, answer, false);
+        else if ('postponeMs' in answer) handover.later(queue!, errand, answer.postponeMs);
+      };
+      const work = () =>
+        this.#withPatience(ask(), call.id, effect, claim).catch((error) => {
+          this.#options.log.warn({ ...errand, queue, error: String(error) }, 'left to the sweep');
+          clearTimeout(timer);
+          resolve(undefined);
+        });
+      if (queue !== undefined && lanes.begin(queue, errand, work)) return;
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+  };
 
   /** One that hangs gives its place free once the sweep may have it made again; a late answer is still told. */
   async #withPatience<T>(
