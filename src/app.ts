@@ -2,6 +2,7 @@ import * as collections from './collections/admin.ts';
 import { isSandbox } from './collections/collections.ts';
 import * as payments from './collections/routes.ts';
 import type { Config } from './config.ts';
+import { Docs } from './docs/docs.ts';
 import type { Tails } from './events/events.ts';
 import * as events from './events/routes.ts';
 import { forAnyone, type Health, livez, type Route, readyz, route, version } from './http/http.ts';
@@ -13,7 +14,7 @@ import * as merchants from './merchants/admin.ts';
 import * as keys from './merchants/keyAdmin.ts';
 import { whoami } from './merchants/routes.ts';
 import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
-import { type About, openApi } from './openapi.ts';
+import { type About, errorCodesOf, openApi } from './openapi.ts';
 import * as actors from './operators/actorAdmin.ts';
 import * as operators from './operators/admin.ts';
 import * as audit from './operators/auditAdmin.ts';
@@ -213,6 +214,11 @@ const about: About = {
 /** The OpenAPI document of the merchants' listener. */
 export function describe(routes: readonly Route[], serverUrl?: string) {
   return openApi(routes, { ...about, serverUrl });
+}
+
+/** The pages that explain the routes, at `/docs` on the merchants' listener. */
+export function docsOf(routes: readonly Route[], baseUrl: string): Docs {
+  return new Docs({ ...about, routes, baseUrl, webhooks: about.webhooks ?? [], errorsOf: errorCodesOf });
 }
 
 function showOpenApi(document: () => object) {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '@kusanya/durable-actors';
 import type Koa from 'koa';
 import {
+  docsOf,
   healthRoutes,
   type MerchantDeps,
   merchantRoutes,
@@ -32,7 +33,7 @@ import type { Callbacks } from './rails/rails.ts';
 export interface MerchantAppDeps extends MerchantDeps {
   clock: Clock;
   log: Log;
-  config: MerchantDeps['config'] & Pick<Config, 'rateLimitPerSecond' | 'rateLimitBurst'>;
+  config: MerchantDeps['config'] & Pick<Config, 'port' | 'rateLimitPerSecond' | 'rateLimitBurst'>;
   authenticate: Authenticate<Principal>;
   idempotency: IdempotencyStore;
   rateLimiter: RateLimiter;
@@ -44,8 +45,10 @@ export interface MerchantAppDeps extends MerchantDeps {
 /** The merchants' application. The order of its middleware is in http/serve.ts. */
 export function createMerchantApp(deps: MerchantAppDeps): Koa {
   const { clock, log, config, authenticate, idempotency, rateLimiter, observe } = deps;
+  const routes = merchantRoutes(deps);
   return createKoa({
-    routes: [...merchantRoutes(deps), ...networkRoutes(deps.callbacks), ...healthRoutes(deps.health)],
+    routes: [...routes, ...networkRoutes(deps.callbacks), ...healthRoutes(deps.health)],
+    pages: docsOf(routes, merchantsUrlOf(config)).middleware,
     clock,
     log,
     authenticateMerchant: authenticate,
@@ -72,12 +75,17 @@ export function createOperatorApp(
     inside: insideOf(routes),
     sessions: new Sessions({ db, clock, authenticate }),
     machine: (name) => actors.definitions.find((each) => each.name === name)?.machine,
-    merchantsUrl: config.publicBaseUrl ?? `http://127.0.0.1:${config.port}`,
+    merchantsUrl: merchantsUrlOf(config),
   });
   return createKoa({
     routes: [...healthRoutes(health), ...routes],
     ...{ clock, log, observe, tries, pages: pages.middleware, authenticateOperator: authenticate },
   });
+}
+
+/** Where merchants reach the service. */
+function merchantsUrlOf({ publicBaseUrl, port }: Pick<Config, 'publicBaseUrl' | 'port'>): string {
+  return publicBaseUrl ?? `http://127.0.0.1:${port}`;
 }
 
 /** Who sent a request: by the token in it, or by the console's session. */

@@ -104,7 +104,7 @@ async function welcome(service: Service, config: Config): Promise<void> {
   say(`
 Kusanya ${version} is ready. Data is in ${config.dataDir}; Ctrl-C stops everything.
 
-  merchants   ${service.baseUrl}/v1   (OpenAPI: ${service.baseUrl}/v1/openapi.json)
+  merchants   ${service.baseUrl}/v1   (explained: ${service.baseUrl}/docs)
   console     ${service.adminUrl}/console   (API: ${service.adminUrl}/admin)
   token       ${config.operatorToken}
   test key    ${kept.testKey}   (merchant ${kept.merchantId})

@@ -49,7 +49,21 @@ export const createPatterns = {
   reference: `^[${blanks}]*[^${blanks}${controls}][^${controls}]*$`,
 };
 
-const exampleId = 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB';
+const example = {
+  id: 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AB',
+  object: 'collection',
+  status: 'created',
+  amount: 5000,
+  fee: 100,
+  currency: 'TZS',
+  channel: channels[0],
+  phone: '255700000000',
+  reference: 'order-1001',
+  metadata: {},
+  mode: 'test',
+  created_at: '2026-11-21T09:00:00.000Z',
+  expires_at: '2026-11-21T09:01:20.000Z',
+};
 
 /** CONTRACT 8.2 and 8.4. Absent means not there. */
 export const CollectionObject = Type.Object(
@@ -108,20 +122,12 @@ export const CollectionObject = Type.Object(
     title: 'Collection',
     additionalProperties: false,
     examples: [
+      example,
       {
-        id: exampleId,
-        object: 'collection',
-        status: 'created',
-        amount: 5000,
-        fee: 100,
-        currency: 'TZS',
-        channel: channels[0],
-        phone: '255700000000',
-        reference: 'order-1001',
-        metadata: {},
-        mode: 'test',
-        created_at: '2026-11-21T09:00:00.000Z',
-        expires_at: '2026-11-21T09:01:20.000Z',
+        ...example,
+        status: 'succeeded',
+        completed_at: '2026-11-21T09:00:12.345Z',
+        provider_reference: 'SIM0A1B2C3D4E',
       },
     ],
   },

@@ -41,8 +41,34 @@ function testData(data: TSchema) {
         { additionalProperties: false, description: 'How an event of this type looks. It never happened.' },
       ),
     },
-    { additionalProperties: false },
+    {
+      additionalProperties: false,
+      examples: [
+        {
+          id: 'we_01K5J8Q2R3S4T5V6W7X8Y9Z0AE',
+          object: 'endpoint',
+          message: 'A test event. No payment stands behind it.',
+          sample: { type: eventTypes[0], data: lastExample(data) },
+        },
+      ],
+    },
   );
+}
+
+function exampleOf({ types, data }: Told) {
+  return {
+    id: 'evt_01K5J8Q2R3S4T5V6W7X8Y9Z0AD',
+    type: types[0],
+    created_at: '2026-11-21T09:00:12.345Z',
+    mode: 'test',
+    data: lastExample(data),
+  };
+}
+
+/** Of what an event tells about: there it has ended. */
+function lastExample(data: TSchema): unknown {
+  const { examples = [] } = data as { examples?: readonly unknown[] };
+  return examples.at(-1);
 }
 
 /** An event as the API returns it (CONTRACT 12.1). `data`: the schema of the object it tells about. */
@@ -50,7 +76,11 @@ export function eventObject(data: TSchema) {
   const shown = (told: Told) =>
     Type.Object(
       { ...fields(told), object: Type.Literal('event') },
-      { title: told.title, additionalProperties: false },
+      {
+        title: told.title,
+        additionalProperties: false,
+        examples: [{ ...exampleOf(told), object: 'event' }],
+      },
     );
   return Type.Union([
     shown({ types: eventTypes, data, title: 'Event' }),
@@ -64,5 +94,9 @@ export function webhookEvent(data: TSchema, type: (typeof eventTypes)[number] | 
     type === testEventType
       ? { types: [testEventType], data: testData(data), title: 'WebhookTestEvent' }
       : { types: eventTypes, data, title: 'WebhookEvent' };
-  return Type.Object(fields(told), { title: told.title, additionalProperties: false });
+  return Type.Object(fields(told), {
+    title: told.title,
+    additionalProperties: false,
+    examples: [exampleOf(told)],
+  });
 }

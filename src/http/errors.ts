@@ -60,14 +60,21 @@ interface ErrorRow {
   logLevel: 'info' | 'warn' | 'error';
   /** What the caller reads when the place that raised the error had nothing more precise to say. */
   message: string;
+  /** What the documentation tells the caller's developer to do. */
+  remedy: string;
 }
 
-const invalid = (httpStatus: number, message: string): ErrorRow => ({
+const invalid = (httpStatus: number, message: string, remedy = 'Correct the request.'): ErrorRow => ({
   type: 'invalid_request_error',
   httpStatus,
   logLevel: 'info',
   message,
+  remedy,
 });
+
+const checkId = 'Wrong id or path, or an id of the other mode.';
+const checkKey = 'Check the header; ask the operator for a new key.';
+const oneKey = 'Send one key, once.';
 
 /** The whole list; a code without a row does not compile. */
 export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
@@ -83,17 +90,25 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     400,
     'Send an Idempotency-Key header: 1 to 255 printable ASCII characters, unique per operation, ' +
       'and the same again when you retry.',
+    oneKey,
   ),
   idempotency_key_invalid: invalid(
     400,
     'Idempotency-Key must be sent once and be 1 to 255 printable ASCII characters.',
+    oneKey,
   ),
-  request_malformed: invalid(400, 'The request is not valid HTTP.'),
+  request_malformed: invalid(
+    400,
+    'The request is not valid HTTP.',
+    'What arrived is not HTTP, or broke off: a body that was cut, no `Host`, two `Authorization` headers. Nothing was ' +
+      'created by it.',
+  ),
   api_key_missing: {
     type: 'authentication_error',
     httpStatus: 401,
     logLevel: 'info',
     message: 'No API key was sent. Send it in the header Authorization: Bearer <API_KEY>.',
+    remedy: checkKey,
   },
   // Unknown, malformed, revoked and expired keys must look the same from outside.
   api_key_invalid: {
@@ -101,27 +116,35 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     httpStatus: 401,
     logLevel: 'info',
     message: 'The API key is not valid.',
+    remedy: checkKey,
   },
   permission_denied: {
     type: 'permission_error',
     httpStatus: 403,
     logLevel: 'info',
     message: 'These credentials do not allow this action.',
+    remedy: 'Talk to the operator.',
   },
   merchant_suspended: {
     type: 'permission_error',
     httpStatus: 403,
     logLevel: 'info',
     message: 'This merchant is suspended and can create nothing; reading goes on. Contact the operator.',
+    remedy:
+      'Talk to the operator. While suspended you can create nothing; reading goes on, so you learn how open payments end.',
   },
   // A foreign, other-mode or malformed id must look the same as one that never was: no kind, no id.
-  resource_not_found: invalid(404, 'No such resource exists for this API key and its mode.'),
-  route_not_found: invalid(404, 'There is no such path.'),
+  resource_not_found: invalid(404, 'No such resource exists for this API key and its mode.', checkId),
+  route_not_found: invalid(404, 'There is no such path.', checkId),
   method_not_allowed: invalid(
     405,
     'This path does not take this method; the Allow header lists those it takes.',
   ),
-  request_timeout: invalid(408, 'The request did not arrive in time.'),
+  request_timeout: invalid(
+    408,
+    'The request did not arrive in time.',
+    'The request arrived too slowly. Repeat with the same key.',
+  ),
   idempotency_key_reused: {
     type: 'idempotency_error',
     httpStatus: 409,
@@ -129,6 +152,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     message:
       'This Idempotency-Key was already used with a different body. ' +
       'Use a new key for a new operation, and the same body to retry one.',
+    remedy: 'Use a new key for a new operation.',
   },
   idempotency_key_in_use: {
     type: 'idempotency_error',
@@ -136,14 +160,20 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     logLevel: 'warn',
     message:
       'Another request with this Idempotency-Key is still in progress. Send the same request again shortly.',
+    remedy: 'Send the same request again after a second.',
   },
   action_not_allowed: {
     type: 'conflict_error',
     httpStatus: 409,
     logLevel: 'info',
     message: 'This action is not allowed in the current state.',
+    remedy: 'Not possible in the present state; the message says which.',
   },
-  body_too_large: invalid(413, 'The body is larger than 32 KiB (32,768 bytes, counted after inflating).'),
+  body_too_large: invalid(
+    413,
+    'The body is larger than 32 KiB (32,768 bytes, counted after inflating).',
+    'Send less: bodies are JSON of at most 32 KiB.',
+  ),
   unsupported_media_type: invalid(
     415,
     'Send the body as JSON in UTF-8 with the header Content-Type: application/json.',
@@ -153,19 +183,26 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     httpStatus: 429,
     logLevel: 'info',
     message: 'Too many requests. Wait for the number of seconds in the Retry-After header.',
+    remedy: 'Wait as long as `Retry-After` says. Too many wrong keys from one address get it too.',
   },
-  headers_too_large: invalid(431, 'The request headers are too large.'),
+  headers_too_large: invalid(
+    431,
+    'The request headers are too large.',
+    'Send less: headers have at most 16 KiB.',
+  ),
   internal_error: {
     type: 'api_error',
     httpStatus: 500,
     logLevel: 'error',
     message: 'Something went wrong on our side. It is safe to retry with the same Idempotency-Key.',
+    remedy: 'Repeat with the same key.',
   },
   service_unavailable: {
     type: 'api_error',
     httpStatus: 503,
     logLevel: 'warn',
     message: 'The service cannot answer right now. It is safe to retry with the same Idempotency-Key.',
+    remedy: 'Repeat with the same key, after `Retry-After`.',
   },
   channel_unavailable: {
     type: 'api_error',
@@ -173,6 +210,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     // Said once by the breaker's alert, not once for each create that it refuses.
     logLevel: 'info',
     message: 'The mobile-money network cannot be reached right now. Nothing was created; retry later.',
+    remedy:
+      'The network cannot be reached, or we could not ask the customer in time; nothing was created. Try again after `Retry-After` seconds.',
   },
 };
 

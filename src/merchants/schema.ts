@@ -9,5 +9,16 @@ export const PrincipalObject = Type.Object(
     mode: Type.Enum(['live', 'test'], { description: 'What the key acts in; its prefix says so too.' }),
     key_id: Type.String({ pattern: idPattern('key'), description: 'The key itself is never shown again.' }),
   },
-  { title: 'Principal', additionalProperties: false },
+  {
+    title: 'Principal',
+    additionalProperties: false,
+    examples: [
+      {
+        object: 'principal',
+        merchant_id: 'mer_01K5J8Q2R3S4T5V6W7X8Y9Z0AB',
+        mode: 'test',
+        key_id: 'key_01K5J8Q2R3S4T5V6W7X8Y9Z0AC',
+      },
+    ],
+  },
 );

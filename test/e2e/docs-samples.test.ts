@@ -39,8 +39,8 @@ describe('the samples of the documents', function () {
     receiver = await startReceiver();
     payment = (await test.underReview(merchant)).id;
     environment = {
-      BASE: test.baseUrl,
-      KEY: merchant.key,
+      KUSANYA_BASE_URL: test.baseUrl,
+      KUSANYA_API_KEY: merchant.key,
       MERCHANT: merchant.id,
       TOKEN: test.operatorToken,
       OPERATOR_TOKEN: test.operatorToken,
