@@ -9,7 +9,6 @@ import {
   type OperatorPrincipal,
   pathMatcher,
   type RequestState,
-  readRaw,
   resourceNotFound,
   toAppError,
   type WrongTries,
@@ -24,6 +23,7 @@ import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';
 import { search, showCollections } from './collectionPages.ts';
+import { readForm } from './formBody.ts';
 import { showInspector } from './inspectorPage.ts';
 import { bare, framed } from './layout.ts';
 import { showActors, showMachine, showMachines } from './machinePages.ts';
@@ -94,8 +94,6 @@ const inConsole = <Target>([path, target]: readonly [string, Target]) =>
   [`/console/:mode${path}`, target] as const;
 const pageAt = pathMatcher(pages.map(inConsole));
 const fileAt = pathMatcher(files.map(inConsole));
-
-const formMaxBytes = 64 * 1024;
 
 const headers = pageHeaders(['script-src', 'style-src', 'img-src', 'connect-src', 'form-action']);
 
@@ -330,15 +328,6 @@ function keepCookie(ctx: Context, cookie: string): void {
   ctx.cookies.secure = isSecure;
   const once = { httpOnly: true, sameSite: 'strict', path: '/', overwrite: true } as const;
   ctx.cookies.set(sessionCookie, cookie, { ...once, secure: isSecure, maxAge: sessionMs });
-}
-
-async function readForm(ctx: Context): Promise<URLSearchParams> {
-  const origin = ctx.get('Origin');
-  // Browsers say where a form comes from; the form's token is what counts, this is the second lock.
-  if (origin && origin !== 'null' && new URL(origin).host !== ctx.host)
-    throw new AppError('permission_denied');
-  if (!ctx.is('application/x-www-form-urlencoded')) throw new AppError('unsupported_media_type');
-  return new URLSearchParams((await readRaw(ctx, formMaxBytes)).toString('utf8'));
 }
 
 function modeOf(path: string): Mode {

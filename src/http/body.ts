@@ -37,11 +37,7 @@ export async function readJson(ctx: Context): Promise<JsonBody> {
 
 /** The body's bytes, whatever they are. @throws `body_too_large`, `request_malformed` when it was cut short */
 export async function readRaw(ctx: Context, maxBytes: number): Promise<Buffer> {
-  return collect(ctx, ctx.req, maxBytes, () => tooLarge(maxBytes));
-}
-
-function tooLarge(maxBytes: number): AppError {
-  return new AppError('body_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+  return collect(ctx, ctx.req, maxBytes, () => bodyTooLarge(maxBytes));
 }
 
 const inflaters: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {

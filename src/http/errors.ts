@@ -270,7 +270,11 @@ export const idempotencyKeyReused = () => new AppError('idempotency_key_reused')
 export const idempotencyKeyInUse = () => new AppError('idempotency_key_in_use', { retryAfterSeconds: 1 });
 /** An operator's action that the chart, or the record, does not allow now. */
 export const actionNotAllowed = (message: string) => new AppError('action_not_allowed', { message });
-export const bodyTooLarge = () => new AppError('body_too_large');
+/** `maxBytes`: where it is not the 32 KiB of every route. */
+export const bodyTooLarge = (maxBytes?: number) =>
+  new AppError('body_too_large', {
+    message: maxBytes === undefined ? undefined : `The body is larger than ${maxBytes} bytes.`,
+  });
 export const unsupportedMediaType = (message?: string) => new AppError('unsupported_media_type', { message });
 export const rateLimited = (retryAfterSeconds: number, message?: string) =>
   new AppError('rate_limited', { retryAfterSeconds, message });

@@ -4,10 +4,10 @@
  */
 export type { AccessLine, RequestState } from './access.ts';
 export { type Authenticate, authenticateOperator, roleAllows } from './auth.ts';
-export { readRaw } from './body.ts';
 export {
   AppError,
   actionNotAllowed,
+  bodyTooLarge,
   channelUnavailable,
   type ErrorCode,
   errorTable,

@@ -1,6 +1,7 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
+import { callRaw } from '../support/call.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** The console as HTTP (CONTRACT 20.4): who is let in, what is refused, and that forms do what the routes do. */
@@ -160,6 +161,23 @@ describe('the console', () => {
         (each: { name: string }) => each.name,
       );
       expect(names).to.not.include('Forged');
+    });
+
+    it('forms that are no browser’s: too large, compressed, or cut short, on a connection that then ends', async () => {
+      const visitor = await signedIn();
+      const form_token = await visitor.formToken();
+      const large = await visitor.post('/console/act', { form_token, 'f.name': 'x'.repeat(64 * 1024) });
+      expect([large.status, large.headers.get('connection')]).to.deep.equal([413, 'close']);
+      const packed = await visitor.post('/console/act', { form_token }, { 'content-encoding': 'gzip' });
+      expect(packed.status).to.equal(415);
+      const { host, port } = new URL(test.adminUrl);
+      const head = `POST /console/sign-in HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n`;
+      const type = 'Content-Type: application/x-www-form-urlencoded\r\n';
+      const short = await callRaw(
+        Number(port),
+        `${head}${type}Transfer-Encoding: chunked\r\n\r\n5\r\na=1&b\r\n\r\n`,
+      );
+      expect(short.status).to.equal(400);
     });
 
     it('a viewer’s changes, whatever form they make themselves', async () => {

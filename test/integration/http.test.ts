@@ -217,32 +217,40 @@ describe('the listener', () => {
       expect(codes(reply)).to.deep.equal([...Array(20).fill(200), 400]);
     });
 
-    it('a body that breaks off in the middle, after a pause too, is the sender’s fault', async () => {
-      const from = logged.length;
-      const begun = `${post('', 'Transfer-Encoding: chunked\r\n')}5\r\n{"amo\r\n`;
-      const socket = connect(shop.port, '127.0.0.1');
-      const received: Buffer[] = [];
-      socket.on('data', (chunk) => received.push(chunk));
-      const closed = once(socket, 'close');
-      socket.write(begun);
-      // The service reads the key and waits for the body by the time that another one has been answered.
-      await shop.ask('GET', '/v1/whoami');
-      await shop.ask('GET', '/v1/whoami');
-      socket.write('ZZZ\r\n');
-      await closed;
-      const answer = Buffer.concat(received).toString();
-      expect(answer)
-        .to.match(/^HTTP\/1\.1 400 /)
-        .and.to.include('request_malformed');
-      const isLogged = (line: { route?: string; status?: number }) => line.route === '/v1/collections';
-      const lines = () =>
-        logged
-          .slice(from)
-          .map((line) => JSON.parse(line))
-          .filter(isLogged);
-      await until(async () => lines().length > 0);
-      expect(lines().map(({ status, code }) => `${status} ${code}`)).to.deep.equal(['400 request_malformed']);
-    });
+    for (const [kind, header, chunk] of [
+      ['plain', '', '{"amo'],
+      ['compressed', 'Content-Encoding: gzip\r\n', gzipSync('{"amount":5000}').subarray(0, 12)],
+    ] as const) {
+      it(`a ${kind} body that breaks off in the middle, after a pause too, is the sender’s fault`, async () => {
+        const from = logged.length;
+        const head = `${post('', `${header}Transfer-Encoding: chunked\r\n`)}${chunk.length.toString(16)}\r\n`;
+        const begun = Buffer.concat([Buffer.from(head), Buffer.from(chunk), Buffer.from('\r\n')]);
+        const socket = connect(shop.port, '127.0.0.1');
+        const received: Buffer[] = [];
+        socket.on('data', (chunk) => received.push(chunk));
+        const closed = once(socket, 'close');
+        socket.write(begun);
+        // The service reads the key and waits for the body by the time that another one has been answered.
+        await shop.ask('GET', '/v1/whoami');
+        await shop.ask('GET', '/v1/whoami');
+        socket.write('ZZZ\r\n');
+        await closed;
+        const answer = Buffer.concat(received).toString();
+        expect(answer)
+          .to.match(/^HTTP\/1\.1 400 /)
+          .and.to.include('request_malformed');
+        const isLogged = (line: { route?: string; status?: number }) => line.route === '/v1/collections';
+        const lines = () =>
+          logged
+            .slice(from)
+            .map((line) => JSON.parse(line))
+            .filter(isLogged);
+        await until(async () => lines().length > 0);
+        expect(lines().map(({ status, code }) => `${status} ${code}`)).to.deep.equal([
+          '400 request_malformed',
+        ]);
+      });
+    }
 
     it('what two readers could understand in two ways is refused', async () => {
       const get = (lines: string, version = '1.1') =>
