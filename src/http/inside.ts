@@ -1,10 +1,7 @@
 import { roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
-import type { Answer, Method, Operation, OperatorPrincipal, Role, Route } from './route.ts';
+import type { Answer, Operation, OperatorPrincipal, Role, Route } from './route.ts';
 import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
-
-/** A line of the index as it is named: `GET /admin/merchants/:id`. */
-export type RouteName = `${Method} /${string}`;
 
 /** A call to an operators' route from within the process. */
 interface InsideCall {

@@ -118,35 +118,24 @@ export interface Operation<
   ): Promise<Answered> | Answered;
 }
 
-/** An operation for API keys; the handler's request is typed by the schemas. */
-export function forMerchants<
-  Params extends Schema = undefined,
-  Query extends Schema = undefined,
-  Body extends Schema = undefined,
-  Answered extends Answer = Answer,
->(operation: Operation<Principal, Params, Query, Body, Answered>) {
-  return operation;
+/** Declares an operation; the handler's request is typed by the schemas. */
+function operationFor<Who>() {
+  return <
+    Params extends Schema = undefined,
+    Query extends Schema = undefined,
+    Body extends Schema = undefined,
+    Answered extends Answer = Answer,
+  >(
+    operation: Operation<Who, Params, Query, Body, Answered>,
+  ) => operation;
 }
 
+/** An operation for API keys. */
+export const forMerchants = operationFor<Principal>();
 /** An operation for operators' tokens. */
-export function forOperators<
-  Params extends Schema = undefined,
-  Query extends Schema = undefined,
-  Body extends Schema = undefined,
-  Answered extends Answer = Answer,
->(operation: Operation<OperatorPrincipal, Params, Query, Body, Answered>) {
-  return operation;
-}
-
+export const forOperators = operationFor<OperatorPrincipal>();
 /** An operation that asks for no credentials. */
-export function forAnyone<
-  Params extends Schema = undefined,
-  Query extends Schema = undefined,
-  Body extends Schema = undefined,
-  Answered extends Answer = Answer,
->(operation: Operation<undefined, Params, Query, Body, Answered>) {
-  return operation;
-}
+export const forAnyone = operationFor<undefined>();
 
 /** One line of the index in app.ts. */
 export type Route = { method: Method; path: string } & (

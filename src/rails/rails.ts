@@ -17,7 +17,6 @@ export {
   MpesaRail,
   type MpesaWatch,
   mpesaTerms,
-  OwnSessions,
   railSessionsSpec,
   StoredSessions,
   sessionsName,

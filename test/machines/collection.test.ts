@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { mpesaTerms } from '../../src/rails/mpesa/terms.ts';
 import { Collection, createdStates, type Told } from '../support/collection.ts';
-import { hourMs, mpesaTerms, startMs } from '../support/moves.ts';
+import { hourMs, startMs } from '../support/moves.ts';
 
 const second = 1_000;
 const minute = 60 * second;

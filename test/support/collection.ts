@@ -4,8 +4,9 @@ import {
   collectionMachine,
   type RailTerms,
 } from '../../machines/collection.ts';
+import { mpesaTerms } from '../../src/rails/mpesa/terms.ts';
 import { Drive } from './drive.ts';
-import { hourMs, mpesaTerms, startMs, type Untimed } from './moves.ts';
+import { hourMs, startMs, type Untimed } from './moves.ts';
 
 /** A collection's chart on M-Pesa's terms, for tables. */
 export type Told = Untimed<CollectionEvent>;

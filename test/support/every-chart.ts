@@ -47,18 +47,9 @@ import {
   settlementMachine,
   settlementWrites,
 } from '../../machines/settlement.ts';
+import { mpesaTerms } from '../../src/rails/mpesa/terms.ts';
 import { earliestOf, type Position } from './charts.ts';
-import {
-  hourMs,
-  type Model,
-  type Move,
-  minuteMs,
-  mpesaTerms,
-  secondMs,
-  startMs,
-  teller,
-  type Untimed,
-} from './moves.ts';
+import { hourMs, type Model, type Move, minuteMs, secondMs, startMs, teller, type Untimed } from './moves.ts';
 
 /** What the world may say to each chart, and what of a position its guards look at: the input of the generator. */
 

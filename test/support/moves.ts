@@ -1,5 +1,4 @@
 import type { AnyStateMachine } from 'xstate';
-import type { RailTerms } from '../../machines/collection.ts';
 import { earliestOf, type Position, type Timed } from './charts.ts';
 
 /** Moves: what the world may do to a chart. every-chart.ts has those of each. */
@@ -34,25 +33,6 @@ export const hourMs = 60 * minuteMs;
 
 /** Noon of 21 November 2026 in Dar es Salaam. */
 export const startMs = Date.parse('2026-11-21T09:00:00.000Z');
-
-/** M-Pesa's terms (docs/RAILS.md). */
-export const mpesaTerms: RailTerms = {
-  pushWindowMs: 60 * secondMs,
-  promptLifeMs: 120 * secondMs,
-  answerTimeoutMs: 150 * secondMs,
-  pushRetryMs: 5 * secondMs,
-  approvalLadderMs: [20, 20, 30, 40].map((seconds) => seconds * secondMs),
-  noticeLadderMs: [3, 5, 10].map((seconds) => seconds * secondMs),
-  pollLadderMs: [5, 10, 20, 30, 45, 60, 90, 120].map((seconds) => seconds * secondMs),
-  notFoundGraceMs: 300 * secondMs,
-  notFoundSpacingMs: 30 * secondMs,
-  confirmDeadlineMs: hourMs,
-  askSpacingMs: 5 * secondMs,
-  reviewPollMs: hourMs,
-  reviewAsksMax: 720,
-  watchLadderMs: [5 * minuteMs, 15 * minuteMs, hourMs, 6 * hourMs, 24 * hourMs],
-  failureWatchMs: hourMs,
-};
 
 /** An event without its time, as its sender writes it. */
 export type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & { at?: number } : never;

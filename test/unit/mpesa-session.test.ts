@@ -1,8 +1,9 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Bearers, SessionKeeper, type SessionTerms } from '../../src/rails/mpesa/session.ts';
-import { checkApart, MpesaRail, OwnSessions, TestRail } from '../../src/rails/rails.ts';
+import { checkApart, MpesaRail, TestRail } from '../../src/rails/rails.ts';
 import { Bearers as PortalBearers } from '../../tools/simulator/keys.ts';
+import { OwnSessions } from '../support/ownSessions.ts';
 import { simulatorKeys } from '../support/simulator-keys.ts';
 
 const secondMs = 1_000;

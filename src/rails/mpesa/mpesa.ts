@@ -46,7 +46,7 @@ import {
 import { type MpesaTimes, mpesaChannel, mpesaTerms, usualTimes } from './terms.ts';
 import { checkedAddress, networkAt, Wire, type WireAnswer, type WireRequest } from './wire.ts';
 
-export { OwnSessions, railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
+export { railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
 
 /** That a question is tried with, twice each. */
