@@ -9,7 +9,6 @@ import { forAnyone, type Health, livez, type Route, readyz, route, version } fro
 import * as books from './ledger/admin.ts';
 import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
-import * as statements from './ledger/statementAdmin.ts';
 import * as merchants from './merchants/admin.ts';
 import * as keys from './merchants/keyAdmin.ts';
 import { whoami } from './merchants/routes.ts';
@@ -26,6 +25,7 @@ import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
+import * as statements from './settlement/statementAdmin.ts';
 import * as endpoints from './webhooks/admin.ts';
 import * as deliveries from './webhooks/deliveryAdmin.ts';
 import * as webhooks from './webhooks/routes.ts';

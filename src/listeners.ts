@@ -25,7 +25,7 @@ import {
   WrongTries,
 } from './http/http.ts';
 import type { Log } from './log.ts';
-import type { Principal } from './merchants/merchants.ts';
+import type { Principal } from './principal.ts';
 import type { Callbacks } from './rails/rails.ts';
 
 /** The two listeners: which routes each serves, and to whom. The routes themselves are listed in app.ts. */

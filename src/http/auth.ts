@@ -1,4 +1,4 @@
-import type { Principal } from '../merchants/merchants.ts';
+import type { Principal } from '../principal.ts';
 import { apiKeyInvalid, apiKeyMissing, merchantSuspended, permissionDenied } from './errors.ts';
 import type { OperatorPrincipal, Role } from './route.ts';
 

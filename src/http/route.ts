@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Write } from '@kusanya/durable-actors';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Principal } from '../merchants/merchants.ts';
+import type { Principal } from '../principal.ts';
 import type { ErrorCode, Fault } from './errors.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';

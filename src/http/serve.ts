@@ -5,7 +5,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Principal } from '../merchants/merchants.ts';
+import type { Principal } from '../principal.ts';
 import { type AccessLine, access, type RequestState } from './access.ts';
 import {
   type Authenticate,

@@ -12,13 +12,8 @@ import {
 import { faulty, forOperators, listAnswer } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
-import {
-  type Merchant,
-  type MerchantChanges,
-  type Merchants,
-  newMerchant,
-  updateMerchant,
-} from './merchants.ts';
+import type { Merchant } from '../principal.ts';
+import { type MerchantChanges, type Merchants, newMerchant, updateMerchant } from './merchants.ts';
 
 /** Merchants: plain records, each change audited in its own commit (CONTRACT 20.3). */
 interface MerchantAdminDeps extends CommandDeps {

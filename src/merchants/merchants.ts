@@ -12,43 +12,10 @@ import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { int64 } from '../mongo.ts';
-import type { Whose } from '../whose.ts';
+import type { Merchant, MerchantLimits, Principal } from '../principal.ts';
 import { type ApiKey, apiKeysSpec, hashKey, modeOfKey } from './keys.ts';
 
 export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
-
-/** One merchant, as stored in `merchants` and read back. Plain audited record, not an actor. */
-export interface Merchant {
-  /** `mer_…` */
-  _id: string;
-  name: string;
-  /** A suspended merchant can create nothing and can still read everything. */
-  suspended: boolean;
-  /** T+n; absent: the installation's default. */
-  settlementDelayDays?: number;
-  /** Absent: the installation's default plan. */
-  feePlanId?: string;
-  /** What becomes of a payment that arrives after its collection ended: held for an operator, or accepted. */
-  latePayments: 'hold' | 'accept';
-  limits: MerchantLimits;
-  createdAt: Date;
-  /** Of changes since it was made; absent: none. Whoever changes it says which one they have read. */
-  revision?: number;
-}
-
-/** Absent: the installation's default. Amounts are whole shillings, stored as 64-bit integers. */
-export interface MerchantLimits {
-  amountMinTzs?: number;
-  amountMaxTzs?: number;
-  /** Per mode; 0 switches the limit off. */
-  rateLimitPerSecond?: number;
-}
-
-/** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
-export interface Principal extends Whose {
-  readonly keyId: string;
-  readonly merchant: Merchant;
-}
 
 export const merchantsSpec: MongoCollectionSpec = {
   name: 'merchants',

@@ -2,7 +2,7 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { entryTypes } from '../../src/ledger/ledger.ts';
-import type { Merchant } from '../../src/merchants/merchants.ts';
+import type { Merchant } from '../../src/principal.ts';
 import { Desk, deeds, splitPostings } from '../support/desk.ts';
 import { sized } from '../support/size.ts';
 import { openTill, type Till } from '../support/till.ts';

@@ -2,7 +2,7 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { auditAll, collectionSucceeded, openBuckets, post, readBalance } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
-import type { Merchant } from '../../src/merchants/merchants.ts';
+import type { Merchant } from '../../src/principal.ts';
 import { settlementDate } from '../../src/settlement/settlement.ts';
 import { dateDueAtMs } from '../../src/time.ts';
 import type { Wired } from '../../src/wiring.ts';

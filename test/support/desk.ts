@@ -5,7 +5,7 @@ import { ActorWorkers } from '../../packages/durable-actors/src/work.ts';
 import { NoRail } from '../../src/collections/collections.ts';
 import { readBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import type { Merchant } from '../../src/merchants/merchants.ts';
+import type { Merchant } from '../../src/principal.ts';
 import type { Wired } from '../../src/wiring.ts';
 import { create, expectSound, Killed, killAt, type Moment, sweeping, type Till } from './till.ts';
 

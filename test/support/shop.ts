@@ -14,7 +14,7 @@ import {
 import { newId } from '../../src/ids.ts';
 import type { Balance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import type { Merchant, Principal } from '../../src/merchants/merchants.ts';
+import type { Merchant, Principal } from '../../src/principal.ts';
 import type { Own } from '../../src/whose.ts';
 import { type Call, call, type Reply } from './call.ts';
 import { checkResponse } from './contract.ts';

@@ -13,7 +13,7 @@ import { loadConfig } from '../../src/config.ts';
 import { newId } from '../../src/ids.ts';
 import { auditAll, openBuckets, trialBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import type { Merchant } from '../../src/merchants/merchants.ts';
+import type { Merchant } from '../../src/principal.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
 import { type Wired, wire } from '../../src/wiring.ts';
 import { freshDatabase, stores } from './stores.ts';

@@ -6,16 +6,16 @@ import { raiseAlert } from '../alerts.ts';
 import type { Collections } from '../collections/collections.ts';
 import { described, found, idParam, ModeField } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
-import type { Log } from '../log.ts';
-import type { Merchants } from '../merchants/merchants.ts';
-import { dateDueAtMs } from '../time.ts';
 import {
   type ReadReferences,
   StatementDiffers,
   type StatementOf,
   statementOf,
   statementTrailingMs,
-} from './ledger.ts';
+} from '../ledger/ledger.ts';
+import type { Log } from '../log.ts';
+import type { Merchants } from '../merchants/merchants.ts';
+import { dateDueAtMs } from '../time.ts';
 
 export interface StatementAdminDeps {
   db: Db;
