@@ -158,7 +158,7 @@ interface Step {
 export const chart = command({
   name: 'admin chart',
   operands: ['ID'],
-  says: 'operators: where a payment stands on its chart, and what is next',
+  says: 'operators: where a payment is on its chart',
   about: ['Deliveries, endpoints and settlements have charts too.'],
   options: {
     steps: { type: 'string', value: 'COUNT', says: 'how many of the last steps, 10 where nothing is said' },

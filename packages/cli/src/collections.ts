@@ -17,7 +17,7 @@ export const createCollection = command({
     amount: { type: 'string', value: 'TZS', says: 'whole shillings' },
     phone: { type: 'string', value: 'NUMBER', says: '255XXXXXXXXX; see the guide for test numbers' },
     reference: { type: 'string', value: 'TEXT', says: 'yours, such as an order’s number' },
-    description: { type: 'string', value: 'TEXT', says: '' },
+    description: { type: 'string', value: 'TEXT', says: 'for people' },
     metadata: { type: 'string', multiple: true, value: 'NAME=VALUE', says: 'may be given several times' },
     'idempotency-key': { type: 'string', value: 'KEY', says: 'a new one where nothing is said' },
     wait: { type: 'boolean', says: 'until it has ended' },
@@ -92,7 +92,7 @@ export const getCollection = command({
 export const waitForCollection = command({
   name: 'collections wait',
   operands: ['ID'],
-  says: 'wait until a collection has ended; exit 1 unless it succeeded',
+  says: 'wait until it has ended; exit 1 unless it succeeded',
   options: waiting,
   run: async (call) => {
     const kusanya = await call.merchant();

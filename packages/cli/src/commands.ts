@@ -1,6 +1,7 @@
 import { chart, doctor, stuck } from './admin.ts';
 import { createCollection, getCollection, listCollections, waitForCollection } from './collections.ts';
 import type { Command } from './command.ts';
+import { completionOf } from './completion.ts';
 import { listEvents, resendEvent } from './events.ts';
 import { listen } from './listen.ts';
 import { login, whoami } from './login.ts';
@@ -25,4 +26,5 @@ export const commands: readonly Command[] = [
   doctor,
   stuck,
   chart,
+  completionOf(() => commands),
 ];

@@ -13,7 +13,7 @@ export function listHelp(commands: readonly Command[], words: readonly string[] 
     '',
     ...shown.map(({ says }, at) => `  ${names[at]!.padEnd(width)}  ${says}`),
     '',
-    'kusanya COMMAND --help tells more. Every command takes --json and --profile NAME.',
+    'kusanya COMMAND --help tells more. All take --json and --profile NAME.',
     'Exit: 0 done, 1 came out badly, 2 usage, 3 refused, 4 unreachable.',
   ];
 }

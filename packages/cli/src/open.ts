@@ -8,7 +8,7 @@ import type { Surroundings } from './surroundings.ts';
 export const openPayment = command({
   name: 'open payment',
   operands: ['ID'],
-  says: 'operators: a payment’s page of the console, in the browser',
+  says: 'operators: a payment’s page of the console',
   options: { print: { type: 'boolean', says: 'only print its address' } },
   run: async ({ values, operands, output, around, profiles }) => {
     const id = operands[0]!;

@@ -8,7 +8,7 @@ import { countOf } from './moment.ts';
 export const verifyWebhook = command({
   name: 'verify',
   operands: ['[FILE]'],
-  says: 'whether a webhook is genuine; its raw body in FILE or from stdin',
+  says: 'whether a webhook is genuine; its body in FILE or stdin',
   about: ['Exit 1: it is not. The secret can be in KUSANYA_WEBHOOK_SECRET too.'],
   options: {
     header: { type: 'string', value: 'TEXT', says: 'the header Service-Signature, t=…,v1=…' },

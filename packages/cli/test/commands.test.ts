@@ -134,6 +134,19 @@ describe('kusanya', function () {
     });
   });
 
+  it('triggers at once what the test helpers can tell, with codes that have no number', async () => {
+    const lines = ['succeeded', 'expired', 'failed --code payer_busy', 'failed --code declined'];
+    const ended = await Promise.all(lines.map((line) => run(`trigger ${line} --now --json`)));
+    expect(ended.map(({ code }) => code)).to.deep.equal([0, 0, 0, 0]);
+    const told = ended.map(({ json }) => json.failure_code ?? json.status);
+    expect(told).to.deep.equal(['succeeded', 'expired', 'payer_busy', 'declined']);
+    const none = await run('trigger failed --code payer_busy');
+    expect([none.code, none.stderr]).to.deep.equal([
+      2,
+      'kusanya: payer_busy has no test number: add --now\n',
+    ]);
+  });
+
   describe('events resend', () => {
     let receiver: Receiver;
     before(async () => {
