@@ -27,7 +27,7 @@ import {
   successProvedFalse,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
+import type { Mishap, Mode } from '../mode.ts';
 import {
   answerWrite,
   claimedCodes,
@@ -37,6 +37,7 @@ import {
   type Rail,
   type Rails,
   type StatusAnswer,
+  testMishap,
 } from '../rails/rails.ts';
 import { type CollectionDoc, presentCollection } from './present.ts';
 
@@ -55,6 +56,7 @@ export interface CollectionDeps {
     merchantId: string;
     mode: Mode;
     atMs: number;
+    mishap: Mishap | undefined;
   }): Promise<NewActor[]>;
 }
 
@@ -69,6 +71,13 @@ const eventTypeOf = {
 
 function collectionOf(step: { doc: StepView['doc'] }): CollectionDoc {
   return step.doc as CollectionDoc;
+}
+
+/** What befalls the webhooks of this payment. None overtakes another where its merchant told an end that is the last. */
+function mishapOf({ mode, data }: CollectionDoc): Mishap | undefined {
+  const mishap = mode === 'test' ? testMishap(data.msisdn) : undefined;
+  const isLast = data.testOutcome !== undefined && data.testOutcome.outcome !== 'late';
+  return mishap === 'overtaken' && isLast ? undefined : mishap;
 }
 
 function paymentOf(step: StepView): Payment {
@@ -119,9 +128,11 @@ export function collectionWriteEffects(deps: CollectionDeps): Writes {
       return [recordEvent({ id: idOf(step), type, collectionId, merchantId, mode, atMs: step.at, data })];
     },
     openDeliveries: async (step) => {
-      const { merchantId, mode, status } = collectionOf(step);
+      const doc = collectionOf(step);
+      const { merchantId, mode, status } = doc;
       const type = eventTypeOf[status as keyof typeof eventTypeOf];
-      return { actors: await deps.deliveriesOf({ id: idOf(step), type, merchantId, mode, atMs: step.at }) };
+      const event = { id: idOf(step), type, merchantId, mode, atMs: step.at };
+      return { actors: await deps.deliveriesOf({ ...event, mishap: mishapOf(doc) }) };
     },
     postLateReceipt: (step) => post(latePaymentHeld({ ...paymentOf(step), effectiveAtMs: step.at })),
     releaseLate: async (step) => {

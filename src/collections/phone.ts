@@ -60,6 +60,8 @@ export const testPhones: Readonly<Record<string, string>> = {
   '255700000022': 'late success: expires, then the customer pays 30 s later',
   '255700000023': 'succeeds; every callback comes three times',
   '255700000024': 'a forged failure callback, then succeeds',
+  '255700000025': 'succeeds; the webhook comes twice at the same moment',
+  '255700000026': 'expires, then the late payment counts; its webhook comes before that of the expiry',
 };
 
 /**

@@ -57,8 +57,7 @@ export {
   receiptOf,
   type Scenario,
   type SimulatorTimes,
-  simulate,
   statusAt,
   testScenario,
 } from './simulator.ts';
-export { TestRail } from './testRail.ts';
+export { TestRail, testMishap } from './testRail.ts';

@@ -132,6 +132,11 @@ export function testScenario(msisdn: string, reference: string, times: Simulator
     case '255700000024':
       // The first callback is forged: somebody claims a failure while the customer still types.
       return { outcome: paid, callbacksMs: [afterMs / 2, afterMs] };
+    case '255700000026':
+      return {
+        outcome: { kind: 'ignored', thenPaidAfterMs: promptLifeMs + 1_000 / speed },
+        callbacksMs: [promptLifeMs, promptLifeMs + 1_000 / speed],
+      };
     default:
       return { outcome: paid, callbacksMs: [afterMs] };
   }
@@ -386,14 +391,4 @@ export function promptMs({ outcome }: Scenario, promptLifeMs: number): number {
 export function debitMs({ outcome }: Scenario): number | undefined {
   if (outcome.kind === 'paid') return outcome.afterMs;
   return outcome.kind === 'ignored' ? outcome.thenPaidAfterMs : undefined;
-}
-
-/** What the network of test mode says when it is asked `sincePushMs` after the push. */
-export function simulate(
-  msisdn: string,
-  reference: string,
-  sincePushMs: number,
-  times: SimulatorTimes,
-): NetworkStatus {
-  return statusAt(testScenario(msisdn, reference, times), reference, sincePushMs, times.promptLifeMs);
 }

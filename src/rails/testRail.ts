@@ -1,6 +1,7 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
 import { limits } from '../limits.ts';
+import type { Mishap } from '../mode.ts';
 import { channels } from './channels.ts';
 import type {
   Capabilities,
@@ -12,7 +13,7 @@ import type {
   StatusQuery,
   TestOutcome,
 } from './port.ts';
-import { receiptOf, type SimulatorTimes, simulate, testScenario } from './simulator.ts';
+import { receiptOf, type SimulatorTimes, statusAt, testScenario } from './simulator.ts';
 
 const { secondMs, minuteMs } = limits;
 
@@ -41,6 +42,16 @@ function quickTerms(speed: number): RailTerms {
     watchLadderMs: [10, 30, 60].map((seconds) => ms(seconds * secondMs)),
     failureWatchMs: ms(minuteMs),
   };
+}
+
+const mishaps: Readonly<Record<string, Mishap>> = {
+  '255700000025': 'doubled',
+  '255700000026': 'overtaken',
+};
+
+/** What befalls the webhooks of a test number's payments. */
+export function testMishap(msisdn: string): Mishap | undefined {
+  return mishaps[msisdn];
 }
 
 /** Numbers a bell that no story has. */
@@ -112,7 +123,11 @@ export class TestRail implements Rail {
     const { collectionId, msisdn, pushedAtMs, told, isEnded } = query;
     if (told) return this.#toldAnswer(collectionId, told, isEnded);
     if (pushedAtMs === null) return { kind: 'notFound' };
-    const seen = simulate(msisdn, collectionId, this.#clock.now() - pushedAtMs, this.#times);
+    const scenario = testScenario(msisdn, collectionId, this.#times);
+    const seen = statusAt(scenario, collectionId, this.#clock.now() - pushedAtMs, this.#times.promptLifeMs);
+    // Who pays late pays what has ended, however late anybody asks.
+    const isLate = scenario.outcome.kind === 'ignored' && seen.kind === 'succeeded';
+    if (isLate && !isEnded) return { kind: 'expired' };
     return seen.kind === 'unknown' ? { kind: 'unknown', why: 'ambiguous_code' } : seen;
   }
 

@@ -5,6 +5,7 @@ import type { EventDoc, Events } from '../events/events.ts';
 import { limits } from '../limits.ts';
 import type { Recent } from '../recent.ts';
 import type { DeliveryDoc, EndpointDoc } from './documents.ts';
+import { type MishapDeps, postedAs, waitsToBeOvertaken } from './mishaps.ts';
 import type { AttemptResult, WebhookPoster } from './post.ts';
 import { signatureHeaders } from './sign.ts';
 import type { Lane, Slots } from './slots.ts';
@@ -15,7 +16,7 @@ import type { Webhooks } from './webhooks.ts';
  * afresh and sent (post.ts: one clock over all of it, dial.ts: to no private address), and the answer is told to the
  * delivery's chart. What is counted and when is tried again is the chart's.
  */
-export interface AttemptDeps {
+export interface AttemptDeps extends MishapDeps {
   /** Endpoints as they are, or were a moment ago where another process has changed one. */
   endpoints: Recent<ActorDoc | undefined>;
   clock: Clock;
@@ -28,6 +29,8 @@ export interface AttemptDeps {
 
 /** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
 const lossesMax = 3;
+/** Between looks for what is to come first. */
+const lookMs = 200;
 
 /**
  * The answer to the call `postWebhook`. A disabled endpoint holds its deliveries, a deleted one cancels them; one that
@@ -44,6 +47,7 @@ export async function attempt(deps: AttemptDeps, view: CallView): Promise<CallAn
     return { event: failed(deps, doc, { ...workerLost, startedAt: deps.clock.now() }) };
   }
   if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
+  if (await waitsToBeOvertaken(deps, doc, event)) return { postponeMs: lookMs };
 
   const isWell = endpoint.state === 'active';
   const lane = laneFor(deps, doc, isWell);
@@ -92,13 +96,15 @@ function send(
   const body = Buffer.from(event.body);
   const secrets = webhooks.signingSecrets(endpoint);
   const signature = signatureHeaders({ eventId: event._id, body, secrets, atMs: clock.now() });
-  return poster.post({
-    url: endpoint.data.url,
-    mode: doc.mode,
-    endpointKey: endpoint._id,
-    body,
-    headers: { ...signature, 'Webhook-Attempt': String(doc.snapshot.context.tries) },
-  });
+  return postedAs(doc, () =>
+    poster.post({
+      url: endpoint.data.url,
+      mode: doc.mode,
+      endpointKey: endpoint._id,
+      body,
+      headers: { ...signature, 'Webhook-Attempt': String(doc.snapshot.context.tries) },
+    }),
+  );
 }
 
 /** Of a success the endpoint hears only while it is not simply active, as it is read after the answer. */

@@ -3,7 +3,7 @@ import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { EventType } from '../events/events.ts';
-import type { Mode } from '../mode.ts';
+import type { Mishap, Mode } from '../mode.ts';
 import { actorIndexes, actorsByState } from '../standing.ts';
 
 /** What this room stores: endpoints, deliveries with their attempts, and replays. */
@@ -31,7 +31,7 @@ export interface EndpointDoc extends ActorDoc {
 }
 
 export interface DeliveryDoc extends ActorDoc {
-  data: { eventId: string; endpointId: string; type: string };
+  data: { eventId: string; endpointId: string; type: string; mishap?: Mishap };
   snapshot: { value: unknown; context: DeliveryContext & Record<string, unknown> };
 }
 
@@ -94,4 +94,6 @@ export interface NewDelivery {
   merchantId: string;
   mode: Mode;
   atMs: number;
+  /** Test mode: what befalls it. */
+  mishap?: Mishap | undefined;
 }

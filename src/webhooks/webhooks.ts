@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { EventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
+import type { Mishap, Mode } from '../mode.ts';
 import { seal, secretsKeyOf, unseal } from '../seal.ts';
 import { type EndpointDoc, endpointsSpec, type NewDelivery, type SealedSecret } from './documents.ts';
 import { newSigningSecret } from './sign.ts';
@@ -128,17 +128,17 @@ export class Webhooks {
     merchantId: string;
     mode: Mode;
     atMs: number;
+    mishap?: Mishap | undefined;
   }): Promise<NewActor[]> {
-    const { id: eventId, type, merchantId, mode, atMs } = event;
+    const { id: eventId, ...others } = event;
+    const { type, merchantId, mode } = event;
     const endpoints = (await this.#byMerchant.read(`${merchantId}.${mode}`)) ?? [];
     return endpoints
       .filter(({ data }) => !data.eventTypes || data.eventTypes.includes(type))
-      .map((endpoint) =>
-        this.newDelivery({ eventId, endpointId: endpoint._id, type, merchantId, mode, atMs }),
-      );
+      .map((endpoint) => this.newDelivery({ ...others, eventId, endpointId: endpoint._id }));
   }
 
-  newDelivery({ eventId, endpointId, type, merchantId, mode, atMs }: NewDelivery): NewActor {
+  newDelivery({ eventId, endpointId, type, merchantId, mode, atMs, mishap }: NewDelivery): NewActor {
     const delaysMs = [...this.#options.config.webhooks.retryDelaysMs];
     return {
       machine: 'delivery',
@@ -146,7 +146,7 @@ export class Webhooks {
       input: { at: atMs, delaysMs, holdMs: limits.webhookHeldForMs },
       merchantId,
       mode,
-      data: { eventId, endpointId, type },
+      data: { eventId, endpointId, type, ...(mishap && { mishap }) },
     };
   }
 

@@ -101,6 +101,18 @@ describe('test helpers', () => {
       expect(told(final.id)).to.have.members(['collection.expired', 'collection.succeeded']);
     });
 
+    it('late has its webhooks in the wrong order for the number that is for that', async () => {
+      const payee = await test.merchant();
+      await test.endpoint(payee.id, receiver.url);
+      const { json } = await payee.create({ phone: '255700000026' });
+      await payee.tell(json.id, { outcome: 'late' });
+      expect(await until(async () => told(json.id).length === 2)).to.equal(true);
+      expect(told(json.id)).to.deep.equal(['collection.succeeded', 'collection.expired']);
+      // What is told to end there has nothing after it, and waits for nothing.
+      const { final } = await ended({ outcome: 'expired' }, payee, { phone: '255700000026' });
+      expect(await until(async () => told(final.id).length === 1)).to.equal(true);
+    });
+
     it('late is what can still be told of a collection that ended without money, and nothing else', async () => {
       const firsts = ['failed', 'expired', 'succeeded'].map(async (first) => {
         const payee = await test.merchant();

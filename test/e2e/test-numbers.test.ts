@@ -25,7 +25,7 @@ describe('test numbers', () => {
     '255700000007': 'payer_not_found',
     '255700000008': 'payer_limit_reached',
   };
-  const others = ['000', '005', '020', '021'].map((last) => `255700000${last}`);
+  const others = ['000', '005', '020', '021', '022', '025', '026'].map((last) => `255700000${last}`);
   const ringing = ['255700000023', '255700000024'];
   let test: TestService;
   let receiver: Receiver;
@@ -169,7 +169,8 @@ describe('test numbers', () => {
     let id: string;
 
     before(async () => {
-      ({ merchant, id } = await test.latePayment((payee) => test.endpoint(payee.id, receiver.url)));
+      ({ merchant, id } = paymentBy('255700000022'));
+      await until(async () => (await test.actor(id)).state.includes('latePaid'));
     });
 
     it('expires, and what the customer pays 30 s later is held: final means final', async () => {
@@ -233,6 +234,28 @@ describe('test numbers', () => {
     expect(types).to.not.include('ask.failed');
     await receiver.next(({ event }) => event.data.id === id);
     expect(told(id).map(({ event }) => event.type)).to.deep.equal(['collection.succeeded']);
+    expect(await balanceOf(merchant)).to.deep.equal({ ...nothing, pending: netTzs });
+  });
+
+  it('255700000025: the webhook comes twice, byte for byte, and the payment counts once', async () => {
+    const { merchant, id } = paymentBy('255700000025');
+    expect((await merchant.final(id)).status).to.equal('succeeded');
+    expect(await until(async () => told(id).length === 2)).to.equal(true);
+    const [first, second] = told(id);
+    expect(second!.body.equals(first!.body)).to.equal(true);
+    expect(second!.headers['webhook-id']).to.equal(first!.headers['webhook-id']);
+    expect(await balanceOf(merchant)).to.deep.equal({ ...nothing, pending: netTzs });
+  });
+
+  it('255700000026: the webhook of the late payment comes before that of the expiry', async () => {
+    const { merchant, id } = paymentBy('255700000026');
+    expect(await until(async () => told(id).length === 2)).to.equal(true);
+    const events = told(id).map(({ event }) => event);
+    expect(events.map(({ type }) => type)).to.deep.equal(['collection.succeeded', 'collection.expired']);
+    expect(events[0].id > events[1].id, 'the later one first').to.equal(true);
+    const { json } = await merchant.get(`/v1/collections/${id}`);
+    expect(json).to.include({ status: 'succeeded', late: true });
+    expect(json).to.deep.equal(events[0].data);
     expect(await balanceOf(merchant)).to.deep.equal({ ...nothing, pending: netTzs });
   });
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
-import { MpesaRail, networkStories, simulate, TestRail } from '../../src/rails/rails.ts';
+import { MpesaRail, networkStories, statusAt, TestRail, testScenario } from '../../src/rails/rails.ts';
 import { startSimulator } from '../../tools/simulator/simulator.ts';
 import { OwnSessions } from '../support/ownSessions.ts';
 import { type Door, describeRail, type Story } from '../support/railKit.ts';
@@ -33,6 +33,8 @@ const testStories: readonly Story[] = [
   { msisdn: '255700000022', what: 'pays late', ends: 'late' },
   { msisdn: '255700000023', what: 'three callbacks', ends: 'succeeded' },
   { msisdn: '255700000024', what: 'a forged callback', ends: 'succeeded' },
+  { msisdn: '255700000025', what: 'the webhook comes twice', ends: 'succeeded' },
+  { msisdn: '255700000026', what: 'pays late; the later webhook comes first', ends: 'late' },
 ];
 
 async function openTestRail(): Promise<Door> {
@@ -63,7 +65,8 @@ async function openTestRail(): Promise<Door> {
     debits: () =>
       [...pushed]
         .filter(([id, { msisdn, atMs }]) => {
-          return simulate(msisdn, id, clock.now() - atMs, times).kind === 'succeeded';
+          const scenario = testScenario(msisdn, id, times);
+          return statusAt(scenario, id, clock.now() - atMs, times.promptLifeMs).kind === 'succeeded';
         })
         .map(([id]) => id),
     breaches: () => [],

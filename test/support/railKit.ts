@@ -400,7 +400,9 @@ export async function walk(door: Door, msisdn: string): Promise<Walked> {
       clock.advance(Math.max(0, context.askedAt - clock.now()));
       const askedAt = clock.now();
       const claims = async () => (await door.claims?.(collectionId)) ?? [];
-      const answer = await rail.queryStatus({ ...payment, pushedAtMs: context.pushedAt, claims }, never);
+      const isEnded = !position.state.startsWith('created');
+      const query = { ...payment, pushedAtMs: context.pushedAt, claims, isEnded };
+      const answer = await rail.queryStatus(query, never);
       send({ ...askEvent(answer), askedAt } as { type: string });
     } else {
       const timer = earliestOf(position.timers);
