@@ -121,28 +121,28 @@ export class Metrics {
   readonly alerts = this.#counter('alerts_total', 'Alerts raised, by kind.', ['kind']);
 
   readonly batchSize = this.#histogram(
-    'corridor_batch_size',
+    'engine_batch_size',
     'Steps committed together.',
     [],
     [1, 2, 4, 8, 16, 32, 64, 128],
   );
   readonly commitSeconds = this.#histogram(
-    'corridor_commit_seconds',
+    'engine_commit_seconds',
     'Time of one commit, repetitions included.',
     [],
     [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
   );
-  readonly corridorSteps = this.#counter('corridor_steps_total', 'Steps committed.', ['machine', 'cause']);
-  readonly corridorConflicts = this.#counter(
-    'corridor_conflicts_total',
+  readonly engineSteps = this.#counter('engine_steps_total', 'Steps committed.', ['machine', 'cause']);
+  readonly engineConflicts = this.#counter(
+    'engine_conflicts_total',
     'Commits refused by what others had written, or by a rule of the books.',
   );
-  readonly corridorRetries = this.#counter(
-    'corridor_retries_total',
+  readonly engineRetries = this.#counter(
+    'engine_retries_total',
     'Batches that MongoDB had us repeat as they were.',
   );
   readonly handoverFailures = this.#counter(
-    'corridor_handover_failures_total',
+    'engine_handover_failures_total',
     'Jobs that Redis did not take at once. The sweep hands them over again.',
   );
 

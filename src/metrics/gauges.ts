@@ -90,15 +90,15 @@ export class Gauges {
     const { metrics: of } = this.#options;
     const stored = [of.collectionsInState, of.collectionsOverdue, of.webhookEndpoints, of.webhookDeliveries];
     const others = [of.laneErrands, of.queueJobs, of.timersMissing, of.needsPerson, of.settlementLastSuccess];
-    const counts = [of.corridorConflicts, of.corridorRetries, of.handoverFailures];
+    const counts = [of.engineConflicts, of.engineRetries, of.handoverFailures];
     return [...stored, ...others, of.ledgerImbalance, of.ledgerAudited, ...counts];
   }
 
   /** Counted where it happens, by plain numbers; shown from here. */
   #engine(): void {
     const { metrics, committer, handover, lanes } = this.#options;
-    metrics.corridorConflicts.inc(committer.counts.refusals);
-    metrics.corridorRetries.inc(committer.counts.retries);
+    metrics.engineConflicts.inc(committer.counts.refusals);
+    metrics.engineRetries.inc(committer.counts.retries);
     metrics.handoverFailures.inc(handover.failures);
     for (const { queue, running, waiting } of lanes.counts()) {
       metrics.laneErrands.set({ queue, state: 'running' }, running);

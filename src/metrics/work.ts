@@ -44,7 +44,7 @@ export function observeWork(metrics: Metrics, clock: Clock, every: Log): WorkObs
     },
     stepped: (step) => {
       const { machine, doc, event, cause, from } = step;
-      metrics.corridorSteps.inc({ machine, cause: cause.kind });
+      metrics.engineSteps.inc({ machine, cause: cause.kind });
       if (machine === 'collection') countCollection(metrics, step);
       else if (machine === 'delivery') countDelivery(metrics, step);
       const by = `${cause.kind} ${cause.id}`;

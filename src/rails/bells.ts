@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
  * A bell rings when a rail called back. It carries no verdict: the collection asks the rail. The test rail rings through
  * delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found by asking.
  */
-export const bellQueue = 'doorbell';
+export const bellQueue = 'bells';
 
 /** Bells of one such moment share a job and ring at its end … */
 const bucketMs = 100;

@@ -118,9 +118,9 @@ describe('metrics', () => {
 
   it('tell of the engine, the queues and the process', async () => {
     const samples = await scrape();
-    expect(samples.get('corridor_steps_total{machine="collection",cause="merchant"}')).to.equal(4);
-    expect(samples.get('corridor_batch_size_count')).to.equal(samples.get('corridor_commit_seconds_count'));
-    expect(samples.get('corridor_conflicts_total')).to.be.at.least(0);
+    expect(samples.get('engine_steps_total{machine="collection",cause="merchant"}')).to.equal(4);
+    expect(samples.get('engine_batch_size_count')).to.equal(samples.get('engine_commit_seconds_count'));
+    expect(samples.get('engine_conflicts_total')).to.be.at.least(0);
     expect(samples.get('queue_jobs{queue="wake",state="active"}')).to.be.at.least(0);
     expect(samples.get('queue_jobs{queue="postWebhook.retry",state="waiting"}')).to.be.at.least(0);
     expect(samples.get('lane_errands{queue="pushPrompt",state="running"}')).to.be.at.least(0);

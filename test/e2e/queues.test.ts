@@ -30,7 +30,7 @@ describe('the queues', () => {
     const errands = [first, second].map((actor) => ({ machine: 'collection', actor }));
     await queues.queue('wake').add('wake', { errands }, { jobId: 'of-later', delay: hourMs });
     const bells = [{ actor: second, id: 'one' }];
-    await queues.queue('doorbell').add('doorbell', { bells }, { jobId: 'of-later', delay: hourMs });
+    await queues.queue('bells').add('bells', { bells }, { jobId: 'of-later', delay: hourMs });
     // One that nobody understands.
     await queues.queue('wake').add('wake', null, { jobId: 'of-nothing', removeOnFail: false });
   });
@@ -44,16 +44,16 @@ describe('the queues', () => {
 
   it('are all shown, with how much is in each', async () => {
     const rows = await read();
-    expect([...rows.keys()]).include.members(['wake', 'pushPrompt', 'askRail', 'doorbell', 'settlement']);
+    expect([...rows.keys()]).include.members(['wake', 'pushPrompt', 'askRail', 'bells', 'settlement']);
     expect(rows.get('wake')!.delayed).equal(1);
-    expect(rows.get('doorbell')!.delayed).equal(1);
+    expect(rows.get('bells')!.delayed).equal(1);
   });
 
   it('show what comes next, when, and whom it wakes', async () => {
     const rows = await read();
     for (const [name, actors] of [
       ['wake', [first, second]],
-      ['doorbell', [second]],
+      ['bells', [second]],
     ] as const) {
       const [job] = rows.get(name)!.next;
       expect([job!.id, job!.parts, job!.actors], name).deep.equal(['of-later', actors.length, actors]);

@@ -62,8 +62,8 @@ describe('bells of the test rail', () => {
     await bells.flush();
     expect(jobs).length(1);
     expect(jobs[0]!.delayMs).within(30_000, 60_100);
-    expect(await queues.queue('doorbell').getDelayedCount()).equal(1);
-    await queues.add('doorbell', [{ id: 'col_2.bell.0', data: { actor: 'col_2' } }]);
+    expect(await queues.queue('bells').getDelayedCount()).equal(1);
+    await queues.add('bells', [{ id: 'col_2.bell.0', data: { actor: 'col_2' } }]);
     bells.start();
     await eventually(() => expect(heard.map(({ id }) => id)).deep.equal(['col_2']));
   });

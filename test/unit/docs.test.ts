@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { failureCodes } from '../../machines/collection.ts';
 import { errorTable } from '../../src/http/http.ts';
@@ -7,14 +7,19 @@ import { renderSettingsTable } from '../../src/settings.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
-const pages = [
-  ...['README', 'express/README', 'django/README'].map((name) => `examples/${name}.md`),
-  ...['README.md', 'packages/client/README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
-  ...['README', 'DESIGN'].map((name) => `packages/durable-actors/${name}.md`),
-  ...['ARCHITECTURE', 'OPERATING', 'API', 'CONTRACT', 'GLOSSARY', 'RAILS', 'RECIPES'].map(
-    (name) => `docs/${name}.md`,
-  ),
-];
+/** Every page that people read, wherever it lies. */
+const folders = ['', 'docs/', 'test/', ...['packages', 'examples', 'tools'].flatMap(withInner)];
+const pages = folders.flatMap((folder) =>
+  readdirSync(new URL(folder, root)).flatMap((name) => (name.endsWith('.md') ? [`${folder}${name}`] : [])),
+);
+
+function withInner(folder: string): string[] {
+  const inner = readdirSync(new URL(folder, root), { withFileTypes: true });
+  return [
+    `${folder}/`,
+    ...inner.filter((each) => each.isDirectory()).map(({ name }) => `${folder}/${name}/`),
+  ];
+}
 
 interface Vector {
   name: string;
@@ -43,6 +48,25 @@ describe('the documents', () => {
     ];
     expect(named.length).to.be.greaterThan(60);
     for (const [, path] of named) expect(existsSync(new URL(path!, root)), path).to.equal(true);
+  });
+
+  it('name what a file has', () => {
+    const named = [...read('docs/RECIPES.md').matchAll(/`([\w./-]+\.ts)`[^`|]{0,30}?\(`(\w+)`/g)];
+    expect(named.length).to.be.greaterThan(6);
+    for (const [, path, name] of named) expect(read(path!), path).to.match(new RegExp(`\\b${name}\\b`));
+  });
+
+  it('print commands that are there', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const printed = pages
+      .filter((page) => !page.startsWith('packages/') && !page.startsWith('examples/'))
+      .flatMap((page) => [...read(page).matchAll(/\bnpm run ([\w:]+)|\bnpx mocha ((?:[\w./-]+\.ts ?)+)/g)]);
+    expect(printed.length).to.be.greaterThan(20);
+    for (const [, script, files] of printed) {
+      if (script) expect(scripts).to.have.property(script);
+      for (const file of files?.trim().split(' ') ?? [])
+        expect(existsSync(new URL(file, root)), file).to.equal(true);
+    }
   });
 
   it('link to pages and sections that are there', () => {
