@@ -1,3 +1,4 @@
+import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
@@ -20,7 +21,7 @@ export type CollectionRow = {
   snapshot: { context: { late?: boolean; receipt?: string | null } };
 };
 /** How documents of older versions of the chart are to be read; the ledger knows no charts. */
-export type Understood = { version: number; lift(stored: CollectionRow[]): Promise<CollectionRow[]> };
+export type Understood = { version: number; lift<D extends ActorDoc>(stored: D[]): Promise<D[]> };
 /** What is stored is what is meant. */
 export const asStored: Understood = { version: 0, lift: async (stored) => stored };
 
@@ -157,7 +158,9 @@ async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promi
       if ((row.machineVersion ?? 0) < version) older.push(row._id);
     }
     // To be lifted a document has to be read whole: the few that no newer code has touched.
-    const whole = db.collection<CollectionRow>('collections').find({ _id: { $in: older } }, options);
+    const whole = db
+      .collection<CollectionRow>('collections')
+      .find<CollectionRow & ActorDoc>({ _id: { $in: older } }, options);
     if (older.length > 0)
       for (const row of await lift(await whole.toArray())) caseOf(row._id).collection = row;
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };

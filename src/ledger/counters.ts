@@ -1,3 +1,4 @@
+import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db, Document, Timestamp } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
@@ -184,7 +185,7 @@ export async function* checkReserved(
     of('TZS'); // held money without any counter is the worst case, not none
     for (const [currency, total] of reserved) {
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
-      const holders = db.collection(journal).aggregate<CollectionRow>(holdersOf(account), options);
+      const holders = db.collection(journal).aggregate<CollectionRow & ActorDoc>(holdersOf(account), options);
       for (const holder of await lift(await holders.toArray())) total.holdsTzs += heldTzs(holder);
     }
     return reserved;

@@ -27,8 +27,8 @@ export interface CallbackDoc extends Doc {
   /** The body as it came. */
   body: string;
   at: Date;
-  /** When the collection heard of it. */
-  rungAt?: Date;
+  /** When the collection heard of it. Absent until then, which MongoDB's index has as null. */
+  rungAt?: Date | null;
 }
 
 /** A rail sends one or two per payment; whoever sends more is not heard again. */
@@ -112,9 +112,7 @@ export class Callbacks {
    */
   async ringUnheard(): Promise<void> {
     const before = new Date(this.#options.clock.now() - unheardMs);
-    const unheard = this.#stored
-      .find({ rungAt: { $eq: null as never }, at: { $lt: before } })
-      .sort({ at: 1 });
+    const unheard = this.#stored.find({ rungAt: { $eq: null }, at: { $lt: before } }).sort({ at: 1 });
     await eachOf(unheard, ringsAtOnce, ({ collectionId, _id }) => this.#ring(collectionId, _id));
   }
 
