@@ -5,7 +5,8 @@ import { assign, setup } from 'xstate';
  * for 72 hours since the first failure; exactly 72 hours counts. Our own faults are never charged.
  *
  * A healthy endpoint hears nothing: deliveries tell it only of failures, and of successes while it is not
- * active. Disabled by itself it is probed with a real held delivery; disabled by an operator it is left alone.
+ * active. Disabled by itself it is probed with a real held delivery; disabled by an operator it is left alone, and only
+ * an operator enables it again: its merchant enables what failed.
  */
 
 export interface EndpointInput {
@@ -35,7 +36,11 @@ export type EndpointEvent =
   | { type: 'operator.enabled'; at: number; reason: string }
   | { type: 'operator.disabled'; at: number; reason: string }
   | { type: 'operator.updated'; at: number; reason: string }
-  | { type: 'operator.deleted'; at: number; reason: string };
+  | { type: 'operator.deleted'; at: number; reason: string }
+  /** `key`: the id of the API key that asked. */
+  | { type: 'merchant.enabled'; at: number; key: string }
+  | { type: 'merchant.updated'; at: number; key: string }
+  | { type: 'merchant.deleted'; at: number; key: string };
 
 export const endpointWrites = ['raiseAlert'] as const;
 export const endpointCalls = ['probeDelivery', 'releaseHeld'] as const;
@@ -91,7 +96,7 @@ export const endpointMachine = setup({
   },
 }).createMachine({
   id: 'endpoint',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
@@ -106,8 +111,10 @@ export const endpointMachine = setup({
   initial: 'active',
   on: {
     'operator.deleted': '#deleted',
+    'merchant.deleted': '#deleted',
     'operator.disabled': '#disabledByOperator',
     'operator.updated': {},
+    'merchant.updated': {},
     'release.more': { actions: 'releaseHeld' },
   },
   states: {
@@ -196,6 +203,7 @@ export const endpointMachine = setup({
           id: 'disabledAutomatic',
           initial: 'deciding',
           on: {
+            'merchant.enabled': { target: '#active', actions: ['recover', 'releaseHeld'] },
             'attempt.succeeded': { target: '#active', actions: ['recover', 'releaseHeld'] },
             'attempt.failed': { guard: 'isCharged', actions: 'countFailure' },
           },
@@ -221,7 +229,14 @@ export const endpointMachine = setup({
     },
     deleted: {
       id: 'deleted',
-      on: { 'operator.deleted': {}, 'operator.disabled': {}, 'operator.updated': {}, 'release.more': {} },
+      on: {
+        'operator.deleted': {},
+        'merchant.deleted': {},
+        'operator.disabled': {},
+        'operator.updated': {},
+        'merchant.updated': {},
+        'release.more': {},
+      },
     },
   },
 });

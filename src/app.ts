@@ -11,7 +11,7 @@ import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
 import * as merchants from './merchants/admin.ts';
 import * as keys from './merchants/keyAdmin.ts';
-import { whoami } from './merchants/routes.ts';
+import { type RevokeOwnKey, revokeOwnKey, whoami } from './merchants/routes.ts';
 import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
 import { type About, errorCodesOf, openApi } from './openapi.ts';
 import * as actors from './operators/actorAdmin.ts';
@@ -28,23 +28,13 @@ import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
 import * as endpoints from './webhooks/admin.ts';
 import * as deliveries from './webhooks/deliveryAdmin.ts';
+import * as ownEndpoints from './webhooks/endpointRoutes.ts';
 import * as webhooks from './webhooks/routes.ts';
 import type { Wired } from './wiring.ts';
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
-export function merchantRoutes({
-  config,
-  collections,
-  readBalance,
-  readEvent,
-  readEvents,
-  tails,
-  resendEvent,
-  rateLimiter,
-  settleNow,
-  commit,
-  money,
-}: MerchantDeps): Route[] {
+export function merchantRoutes(deps: MerchantDeps): Route[] {
+  const { config, collections, readBalance, readEvent, readEvents, tails, money } = deps;
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
   const { settlements: reader, collections: readCollections } = money;
   const settled = settlements.listSettled(reader, readCollections, payments.CollectionObject);
@@ -61,15 +51,12 @@ export function merchantRoutes({
     route('GET', '/v1/balance', 'merchant', balances.showBalance(readBalance)),
     route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, payments.CollectionObject)),
     route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, payments.CollectionObject)),
-    route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend({ resendEvent, rateLimiter })),
+    route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend(deps)),
     // Additions to the interface.
     route('POST', '/v1/test_helpers/collections/:id/outcome', 'merchant', payments.setOutcome(collections)),
-    route(
-      'POST',
-      '/v1/test_helpers/settle',
-      'merchant',
-      balances.settleNow({ settleNow, commit, readBalance }),
-    ),
+    route('POST', '/v1/test_helpers/settle', 'merchant', balances.settleNow(deps)),
+    ...ownEndpointRoutes(deps),
+    route('DELETE', '/v1/api_keys/self', 'merchant', revokeOwnKey(deps.revokeOwnKey)),
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
     route('GET', '/v1/settlements/:id', 'merchant', settlements.showSettlement(reader)),
@@ -82,6 +69,22 @@ export function merchantRoutes({
     ),
   ];
   return routes;
+}
+
+/** What merchants do with their own endpoints: a part of the index, one line each. */
+function ownEndpointRoutes(deps: ownEndpoints.EndpointRouteDeps): Route[] {
+  const path = '/v1/webhook_endpoints';
+  return [
+    route('POST', path, 'merchant', ownEndpoints.createEndpoint(deps)),
+    route('GET', path, 'merchant', ownEndpoints.listEndpoints(deps)),
+    route('GET', `${path}/:id`, 'merchant', ownEndpoints.showEndpoint(deps)),
+    route('PATCH', `${path}/:id`, 'merchant', ownEndpoints.updateEndpoint(deps)),
+    route('DELETE', `${path}/:id`, 'merchant', ownEndpoints.deleteEndpoint(deps)),
+    route('POST', `${path}/:id/rotate_secret`, 'merchant', ownEndpoints.rotateSecret(deps)),
+    route('POST', `${path}/:id/test`, 'merchant', ownEndpoints.testEndpoint(deps)),
+    route('POST', `${path}/:id/enable`, 'merchant', ownEndpoints.enableEndpoint(deps)),
+    route('GET', `${path}/:id/deliveries`, 'merchant', ownEndpoints.listDeliveries(deps)),
+  ];
 }
 
 /** THE INDEX of the operators' listener: every route, one line each. */
@@ -169,9 +172,14 @@ export type OperatorDeps = Wired & MetricsDeps;
 export type OperatorRoute = ReturnType<typeof operatorRoutes>[number];
 
 /** What the merchants' routes need. */
-export interface MerchantDeps extends webhooks.ResendDeps, balances.SettleNowDeps {
-  config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl'> & Partial<Pick<Config, 'mpesa'>>;
+export interface MerchantDeps
+  extends webhooks.ResendDeps,
+    balances.SettleNowDeps,
+    ownEndpoints.EndpointRouteDeps {
+  config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl' | 'webhooks'> &
+    Partial<Pick<Config, 'mpesa'>>;
   collections: payments.OwnCollections;
+  revokeOwnKey: RevokeOwnKey;
   readEvent: events.ReadEvent;
   readEvents: events.ReadEvents;
   /** Who waits for events. */
@@ -205,6 +213,10 @@ const about: About = {
       name: 'Test helpers',
       description:
         'Additions to the interface, for test keys: what takes a customer, or a midnight, at once.',
+    },
+    {
+      name: 'Webhook endpoints',
+      description: 'Additions to the interface: where webhooks go, and what became of them.',
     },
     { name: 'About', description: 'This interface.' },
   ],

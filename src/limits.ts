@@ -51,6 +51,8 @@ export const limits = {
   webhookEndpointsMax: 16,
   /** Of a merchant in a mode. */
   resendsPerMinute: 30,
+  /** Changes and tests of endpoints, of a merchant in a mode. */
+  endpointChangesPerMinute: 60,
   signatureToleranceSeconds: 300,
   secretOverlapMs: dayMs,
 

@@ -5,7 +5,7 @@ import { type Mode, modes } from './mode.ts';
 import { actorsByStatus, inStates, leavesOf, outermost, type StateQuery, statesIn } from './standing.ts';
 
 /**
- * What operators' lists of actors are narrowed by, and which index answers. Each room says so for what its own indexes
+ * What lists of actors are narrowed by, and which index answers. Each room says so for what its own indexes
  * hold (`planOf` of its machine); who belongs to whom and stands where is the same for all machines.
  */
 

@@ -14,6 +14,8 @@ export interface Merchant {
   /** What becomes of a payment that arrives after its collection ended: held for an operator, or accepted. */
   latePayments: 'hold' | 'accept';
   limits: MerchantLimits;
+  /** Whether its live keys may change its endpoints, as its test keys always may; absent: no. */
+  managesLiveEndpoints?: boolean;
   createdAt: Date;
   /** Of changes since it was made; absent: none. Whoever changes it says which one they have read. */
   revision?: number;

@@ -248,6 +248,8 @@ async function startListeners(
       readEvent: (whose, id) => events.show(whose, id),
       readEvents: (whose, query) => events.list(whose, query),
       tails: wired.tails,
+      endpoints: wired.ownEndpoints,
+      revokeOwnKey: (principal) => merchants.revokeOwn(principal, (writes) => wired.actors.commit(writes)),
       resendEvent: (asked, record) => resendEvent(wired, asked, record),
       callbacks: wired.callbacks,
       settleNow: (whose, id) => wired.settlements.settleNow(whose, { kind: 'merchant', id }),

@@ -5,6 +5,11 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** Milliseconds as a time; null where there are none. */
+export function timeOrNull(ms: unknown): string | null {
+  return typeof ms === 'number' && Number.isFinite(ms) ? isoTime(ms) : null;
+}
+
 /** The calendar date in Dar es Salaam at a moment, `YYYY-MM-DD`. */
 export function eatDate(ms: number): string {
   return new Date(ms + limits.eatOffsetMs).toISOString().slice(0, 10);

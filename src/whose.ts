@@ -30,6 +30,12 @@ export function isOwn<D extends Whose>({ merchantId, mode }: Whose, doc: D): doc
   return doc.merchantId === merchantId && doc.mode === mode;
 }
 
+/** The same for what only its owner was let near: anybody else's is a fault of ours. */
+export function surelyOwn<D extends Whose>(whose: Whose, doc: Whose): Own<D> {
+  if (!isOwn(whose, doc)) throw new TypeError('this is somebody else’s');
+  return doc as Own<D>;
+}
+
 /** What is made of somebody's own documents is their own too. */
 export function fromOwn<Source extends Own<unknown> | readonly Own<unknown>[], Made>(
   source: Source,

@@ -26,6 +26,7 @@ import {
   crowdedStates,
   planOfCollections,
   readable,
+  sampleCollection,
 } from './collections/collections.ts';
 import { type CollectionDeps, collectionCallEffects, collectionWriteEffects } from './collections/effects.ts';
 import type { Config } from './config.ts';
@@ -75,8 +76,10 @@ import {
 import {
   deliveriesSpec,
   deliveryMigrations,
+  endpointMigrations,
   endpointStatus,
   endpointsSpec,
+  OwnEndpoints,
   planOfDeliveries,
   replaysSpec,
   Slots,
@@ -125,6 +128,8 @@ export interface Wired {
   /** Requests that wait for events. */
   tails: Tails;
   webhooks: Webhooks;
+  /** Endpoints in the hands of their merchants. */
+  ownEndpoints: OwnEndpoints;
   poster: WebhookPoster;
   webhookDeps: WebhookDeps;
   settlements: Settlements;
@@ -182,9 +187,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
   });
-  const ofRuntime = { db, clock, log, queues, definitions, lease, horizonMs };
   const runtime = new Runtime({
-    ...ofRuntime,
+    ...{ db, clock, log, queues, definitions, lease, horizonMs },
     watch: { ...watch, committed },
     onQuarantine: quarantineAlert,
     awaited: ['merchant', 'operator'],
@@ -210,6 +214,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ collections, events, tails, webhooks, poster, webhookDeps, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     leaseStripe: stripe.lease,
+    ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
     auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
@@ -291,7 +296,7 @@ function definitionsOf(deps: {
       writes: endpointWriteEffects(),
       calls: endpointCallEffects(deps.webhook),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
-      migrations: {},
+      migrations: endpointMigrations,
     },
     {
       name: 'replay',

@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   pages: [],
   rails: [],
   settlement: ['ledger'],
-  webhooks: ['events'],
+  webhooks: ['events', 'merchants'],
 };
 
 /** Files of src that know all rooms. Every other file beside them is a tool, which knows none. */
@@ -63,8 +63,11 @@ const indexTypes = { from: 'src/console/page.ts', target: 'src/app.ts' };
 /** Operators' routes: `admin.ts`, and `feeAdmin.ts` beside it where a room has several. */
 const adminFile = /^(admin|[a-z][A-Za-z]*Admin)\.ts$/;
 
-/** Merchants' routes, and operators'. They stand above their rooms: app.ts alone imports them. */
-const routesFile = new RegExp(`^routes\\.ts$|${adminFile.source}`);
+/**
+ * Merchants' routes, `routes.ts` and `endpointRoutes.ts` beside it, and operators'. They stand above their rooms: app.ts
+ * alone imports them.
+ */
+const routesFile = new RegExp(`^(routes|[a-z][A-Za-z]*Routes)\\.ts$|${adminFile.source}`);
 
 /** What operators see and do in one room touches others: every room that a payment visits, and the operators' kit. */
 const adminMayImport: readonly string[] = [

@@ -9,16 +9,15 @@ import {
   listedAnswer,
   ModeField,
   madeBounds,
-  memoryOf,
   pageFields,
   StateFilter,
-  timeOrNull,
 } from '../desk/desk.ts';
 import { faulty, forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
-import { isoTime } from '../time.ts';
+import { memoryOf } from '../memory.ts';
+import { isoTime, timeOrNull } from '../time.ts';
 import { type CollectionDoc, lateStates, parsePhone, reviewStates } from './collections.ts';
 
 /** Collections of all merchants, for operators: narrowed by whatever a caller on the phone can say. */

@@ -100,6 +100,7 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
     ['smallest amount', amount(merchant.amount_min)],
     ['largest amount', amount(merchant.amount_max)],
     ['requests a second', orDefault(merchant.rate_limit_per_second?.toString())],
+    ['changes its own live endpoints', merchant.manages_live_endpoints ? 'yes' : 'no'],
     ['since', moment(merchant.created_at)],
   ])}`;
 }
@@ -154,6 +155,7 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
         amount_min: { label: 'smallest amount, TZS' },
         amount_max: { label: 'largest amount, TZS' },
         rate_limit_per_second: { label: 'requests a second' },
+        manages_live_endpoints: { label: 'changes its own live endpoints' },
       },
       submit: 'Change',
     }),
@@ -201,8 +203,11 @@ function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
   );
 }
 
-function keyState({ revoked_at, expires_at }: ApiKey, nowMs: number): Html {
-  if (revoked_at) return html`<span class="pill">revoked</span>`;
+function keyState({ id, revoked_at, revoked_by, expires_at }: ApiKey, nowMs: number): Html {
+  if (revoked_at) {
+    const by = revoked_by === id ? 'itself' : revoked_by;
+    return html`<span class="pill">revoked</span> <span class="quiet">by ${by}</span>`;
+  }
   if (!expires_at) return html`<span class="pill good">good</span>`;
   return Date.parse(expires_at) <= nowMs
     ? html`<span class="pill">expired</span>`

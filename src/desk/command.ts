@@ -5,7 +5,6 @@ import {
   type NewActor,
   type SendOptions,
   type SendResult,
-  StepRaced,
   StepReplayed,
   type Write,
 } from '@kusanya/durable-actors';
@@ -23,6 +22,7 @@ import {
   type OperatorPrincipal,
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
+import { overtaken } from '../overtaken.ts';
 import { type AuditDoc, auditLine } from './audit.ts';
 
 /** What every route needs by which operators change something. */
@@ -40,9 +40,6 @@ interface About extends Pick<AuditDoc, 'action' | 'target' | 'merchantId' | 'bef
 
 /** What people decide on what they have just read. Without writes nothing is left to do, and that is the result. */
 type Decided<Result> = { writes: Write[]; about: About; result: Result } | { result: Result };
-
-/** More have to be faster, one after the other, than there are operators. */
-const attemptsMax = 10;
 
 /** An operator's change: its line in the audit is part of its commit, whichever way it is committed. */
 export class Command {
@@ -116,19 +113,6 @@ export class Command {
   /** The id and the cause of a step that this command takes. */
   get step() {
     return { stepId: this.#requestId, cause: { kind: 'operator', id: this.by } } as const;
-  }
-}
-
-/** Tries again whenever somebody else was faster. @throws action_not_allowed when that happens too often */
-export async function overtaken<Result>(attempt: () => Promise<Result>, what = 'this'): Promise<Result> {
-  for (let count = 1; ; count += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof StepRaced)) throw error;
-      if (count === attemptsMax)
-        throw actionNotAllowed(`Others are changing ${what} at the same moment; look at it again.`);
-    }
   }
 }
 

@@ -2,7 +2,7 @@
  * The operators' kit: what every room's `admin.ts` is made of. This door re-exports, as that of `http` does.
  */
 export { type AuditDoc, auditLine, auditSpec } from './audit.ts';
-export { Command, type CommandDeps, forCommands, overtaken } from './command.ts';
+export { Command, type CommandDeps, forCommands } from './command.ts';
 export { CommandQuery, commandBody, described, found, idParam, ModeField, Reason } from './fields.ts';
 export {
   countMax,
@@ -17,8 +17,6 @@ export {
   ageFields,
   listedAnswer,
   madeBounds,
-  memoryOf,
   pageFields,
   StateFilter,
-  timeOrNull,
 } from './queries.ts';

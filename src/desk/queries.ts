@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { limits } from '../limits.ts';
 import type { ListFilter } from '../listPlan.ts';
-import { isoTime } from '../time.ts';
 import type { Listed } from './lists.ts';
 
 /** What the operators' lists have in common: how they are narrowed, paged and answered. */
@@ -44,18 +43,4 @@ export function madeBounds(
 /** The list envelope, with where to go on: `next` is the `starting_after` of the next page. */
 export function listedAnswer<Row, Shown>({ rows, hasMore, next }: Listed<Row>, present: (row: Row) => Shown) {
   return { object: 'list', data: rows.map(present), has_more: hasMore, next };
-}
-
-/**
- * What the chart of an actor remembers. A document that nobody understands may hold nothing of it, and is shown all the
- * same: whoever has to repair it must see it, and the others of its list must not vanish with it.
- */
-export function memoryOf<Context>({ snapshot }: { snapshot?: { context?: Context } }): Partial<Context> {
-  const context = snapshot?.context;
-  return typeof context === 'object' && context !== null ? context : {};
-}
-
-/** Milliseconds as a time; null where there are none. */
-export function timeOrNull(ms: unknown): string | null {
-  return typeof ms === 'number' && Number.isFinite(ms) ? isoTime(ms) : null;
 }

@@ -39,7 +39,7 @@ export {
 } from './list.ts';
 export { type Listener, listen, refuseSocket } from './listen.ts';
 export { pathMatcher } from './paths.ts';
-export { RateLimiter, type RateTerms } from './rate.ts';
+export { limitPerMinute, RateLimiter, type RateTerms } from './rate.ts';
 export { loggable, toAppError } from './render.ts';
 export {
   type Answer,

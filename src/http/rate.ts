@@ -1,6 +1,7 @@
 import { inTime, stopwatch } from '@kusanya/durable-actors';
 import type { Redis, Result } from 'ioredis';
 import { limits } from '../limits.ts';
+import { rateLimited } from './errors.ts';
 
 /**
  * Token buckets per merchant and mode (CONTRACT 15.1). A bucket is one number, the moment at which
@@ -173,4 +174,21 @@ function verdict(allowed: boolean, backlogUs: number, terms: RateTerms): RateVer
 
 function noAnswer(): never {
   throw new Error('timed out');
+}
+
+/**
+ * A limit of a route's own, for each minute.
+ * @throws rate_limited with this message, and with the time after which the next one goes
+ */
+export async function limitPerMinute(
+  limiter: Pick<RateLimiter, 'take'>,
+  id: string,
+  most: number,
+  message: string,
+): Promise<void> {
+  const verdict = await limiter.take(id, {
+    perSecond: (most * limits.secondMs) / limits.minuteMs,
+    burst: most,
+  });
+  if (verdict && !verdict.allowed) throw rateLimited(verdict.retryAfterSeconds, message);
 }

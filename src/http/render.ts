@@ -1,6 +1,7 @@
 import { isOutage } from '@kusanya/durable-actors';
 import type { Context } from 'koa';
-import { AppError, internalError, serviceUnavailable } from './errors.ts';
+import { Refused } from '../refused.ts';
+import { AppError, actionNotAllowed, internalError, serviceUnavailable } from './errors.ts';
 
 /** The only place that turns an error into an answer. Returns what was rendered, for the log. */
 export function renderError(ctx: Context, thrown: unknown, requestId: string): AppError {
@@ -22,9 +23,10 @@ export function errorText(error: AppError, requestId: string): string {
   });
 }
 
-/** AppErrors stay; a store that cannot be reached is a 503, everything else a 500 without detail. */
+/** AppErrors stay; what a room refused is a 409, a store that cannot be reached a 503, all else a 500 without detail. */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
+  if (thrown instanceof Refused) return actionNotAllowed(thrown.message);
   return isOutage(thrown) ? serviceUnavailable(thrown) : internalError(thrown);
 }
 

@@ -36,6 +36,11 @@ const merchantFields = {
   rate_limit_per_second: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Type.Null()]),
   ),
+  manages_live_endpoints: Type.Optional(
+    Type.Boolean({
+      description: 'Whether its live keys may change its webhook endpoints; its test keys always may.',
+    }),
+  ),
 };
 
 const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
@@ -51,6 +56,7 @@ function presentMerchant(merchant: Merchant) {
     amount_min: merchant.limits.amountMinTzs ?? null,
     amount_max: merchant.limits.amountMaxTzs ?? null,
     rate_limit_per_second: merchant.limits.rateLimitPerSecond ?? null,
+    manages_live_endpoints: merchant.managesLiveEndpoints ?? false,
     created_at: merchant.createdAt.toISOString(),
   };
 }
@@ -77,6 +83,7 @@ export function createMerchant(deps: MerchantAdminDeps) {
           suspended: body.suspended,
           settlementDelayDays: body.settlement_delay_days ?? undefined,
           latePayments: body.late_payments,
+          managesLiveEndpoints: body.manages_live_endpoints,
           limits: {
             amountMinTzs: body.amount_min ?? undefined,
             amountMaxTzs: body.amount_max ?? undefined,
@@ -134,6 +141,7 @@ export function patchMerchant(deps: MerchantAdminDeps) {
         suspended: body.suspended,
         settlementDelayDays: body.settlement_delay_days,
         latePayments: body.late_payments,
+        managesLiveEndpoints: body.manages_live_endpoints,
         limits: {
           ...(body.amount_min === undefined ? {} : { amountMinTzs: body.amount_min }),
           ...(body.amount_max === undefined ? {} : { amountMaxTzs: body.amount_max }),

@@ -32,6 +32,7 @@ function presentKey(key: ApiKey) {
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
+    revoked_by: key.revokedBy ?? null,
   };
 }
 

@@ -77,6 +77,7 @@ export interface ApiKey {
   /** Set when a rotation lets the key live on for an overlap. */
   expiresAt?: Date;
   revokedAt?: Date;
+  /** The operator's name, or the key's own id. */
   revokedBy?: string;
   /** Right to the minute. */
   lastUsedAt?: Date;

@@ -12,8 +12,11 @@ import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { int64 } from '../mongo.ts';
+import { overtaken } from '../overtaken.ts';
 import type { Merchant, MerchantLimits, Principal } from '../principal.ts';
-import { type ApiKey, apiKeysSpec, hashKey, modeOfKey } from './keys.ts';
+import { Refused } from '../refused.ts';
+import { type Own, surelyOwn } from '../whose.ts';
+import { type ApiKey, apiKeysSpec, hashKey, modeOfKey, revokeKey } from './keys.ts';
 
 export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
 
@@ -44,11 +47,12 @@ export interface NewMerchant {
   feePlanId?: string;
   latePayments?: 'hold' | 'accept';
   limits?: MerchantLimits;
+  managesLiveEndpoints?: boolean;
 }
 
 /** A new merchant and the write that stores it. `atMs`: the clock's now. */
 export function newMerchant(input: NewMerchant, atMs: number): { record: Merchant; writes: Write[] } {
-  const { settlementDelayDays, feePlanId } = input;
+  const { settlementDelayDays, feePlanId, managesLiveEndpoints } = input;
   const required: Merchant = {
     _id: newId('mer', atMs),
     name: input.name,
@@ -57,7 +61,7 @@ export function newMerchant(input: NewMerchant, atMs: number): { record: Merchan
     limits: withChanges({}, input.limits ?? {}),
     createdAt: new Date(atMs),
   };
-  const record = withChanges(required, { settlementDelayDays, feePlanId });
+  const record = withChanges(required, { settlementDelayDays, feePlanId, managesLiveEndpoints });
   const doc: Doc = { ...record, limits: storedLimits(record.limits) };
   return { record, writes: [{ op: 'insert', into: merchantsSpec.name, doc, onDuplicate: 'race' }] };
 }
@@ -69,6 +73,7 @@ export interface MerchantChanges {
   settlementDelayDays?: number | null;
   feePlanId?: string | null;
   latePayments?: 'hold' | 'accept';
+  managesLiveEndpoints?: boolean;
   limits?: { [Name in keyof MerchantLimits]: number | null };
 }
 
@@ -207,6 +212,22 @@ export class Merchants {
   /** One key, fresh from the database. */
   async findKey(id: string): Promise<ApiKey | undefined> {
     return (await this.#keys.findOne({ _id: { $eq: id } })) ?? undefined;
+  }
+
+  /** Ends the key that asks for it, here at once; to end what is ended changes nothing. */
+  async revokeOwn(principal: Principal, commit: (writes: Write[]) => Promise<void>): Promise<Own<ApiKey>> {
+    const { keyId } = principal;
+    const revoked = await overtaken(async () => {
+      const key = await this.findKey(keyId);
+      if (!key) throw new Refused('This key is not there any more.');
+      if (key.revokedAt) return key;
+      const { record, writes } = revokeKey(key, keyId, this.#clock.now());
+      await commit(writes);
+      return record;
+    });
+    for (const [secret, { known }] of this.#opening)
+      if (known?.principal.keyId === keyId) this.#opening.delete(secret);
+    return surelyOwn<ApiKey>(principal, revoked);
   }
 
   /** Every key of a merchant, newest first, ended ones too. */

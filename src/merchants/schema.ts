@@ -22,3 +22,14 @@ export const PrincipalObject = Type.Object(
     ],
   },
 );
+
+/** CONTRACT 2.8 */
+export const RevokedKeyObject = Type.Object(
+  {
+    id: Type.String({ pattern: idPattern('key') }),
+    object: Type.Literal('api_key'),
+    mode: Type.Enum(['live', 'test']),
+    revoked_at: Type.String({ format: 'date-time', description: 'ISO 8601, UTC.' }),
+  },
+  { title: 'RevokedKey', additionalProperties: false },
+);

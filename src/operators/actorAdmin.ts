@@ -10,19 +10,12 @@ import {
 import { Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
 import { chartSvg } from '../charts/charts.ts';
-import {
-  type CommandDeps,
-  commandBody,
-  described,
-  forCommands,
-  found,
-  memoryOf,
-  Reason,
-} from '../desk/desk.ts';
+import { type CommandDeps, commandBody, described, forCommands, found, Reason } from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
 import { receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
+import { memoryOf } from '../memory.ts';
 import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
 import { readHistory, readTrail } from './trail.ts';
 

@@ -9,10 +9,11 @@ import {
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { collectionsSpec, type Status } from '../collections/collections.ts';
-import { countMax, memoryOf } from '../desk/desk.ts';
+import { countMax } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
 import { balancesSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import { memoryOf } from '../memory.ts';
 import type { Mode } from '../mode.ts';
 import { readBreakers, readLastCallback } from '../rails/rails.ts';
 import { settlementDate } from '../settlement/settlement.ts';

@@ -1,4 +1,4 @@
-import type { ActorDoc, Actors, NewActor, Write } from '@kusanya/durable-actors';
+import type { Actors } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import type { Config } from '../config.ts';
 import {
@@ -10,24 +10,14 @@ import {
   found,
   idParam,
   ModeField,
-  memoryOf,
-  overtaken,
-  timeOrNull,
 } from '../desk/desk.ts';
-import { eventTypes } from '../events/events.ts';
-import { actionNotAllowed, faulty, forOperators, listAnswer } from '../http/http.ts';
-import { limits } from '../limits.ts';
-import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
-import type { Mode } from '../mode.ts';
-import {
-  checkUrl,
-  type EndpointDoc,
-  endpointStatus,
-  hostOf,
-  resolvePublic,
-  type SealedSecret,
-  type Webhooks,
-} from './webhooks.ts';
+import { actionNotAllowed, forOperators, listAnswer } from '../http/http.ts';
+import { memoryOf } from '../memory.ts';
+import type { Merchants } from '../merchants/merchants.ts';
+import { timeOrNull } from '../time.ts';
+import { register, rotation, settingsChange } from './endpoints.ts';
+import { checkAddress, Description, EventTypes, OverlapSeconds, Url } from './schema.ts';
+import { type EndpointDoc, endpointStatus, type Webhooks } from './webhooks.ts';
 
 /** Webhook endpoints, for operators. What happens to one is decided by its chart. */
 interface EndpointAdminDeps extends CommandDeps {
@@ -67,28 +57,6 @@ export function presentEndpoint(doc: EndpointDoc) {
   };
 }
 
-const Description = Type.String({ maxLength: 200 });
-const Url = Type.String({ minLength: 1, maxLength: 2048 });
-const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
-  minItems: 1,
-  maxItems: eventTypes.length,
-  uniqueItems: true,
-});
-
-/** Refuses an address that webhooks may not go to, with the reason a person can act on (CONTRACT 13.1). */
-async function checkAddress(url: string, mode: Mode, config: Config): Promise<void> {
-  const { allowCidrs, dnsServers } = config.webhooks;
-  const refuse = (message: string) => faulty([{ param: 'url', code: 'parameter_invalid', message }]);
-  const checked = checkUrl(url, { mode, allowCidrs });
-  if (!checked.ok) throw refuse(checked.message);
-  const resolved = await resolvePublic(hostOf(checked.url), { allowCidrs, dnsServers });
-  if (!resolved.ok && resolved.reason === 'blocked_address') {
-    throw refuse('url leads to a private or internal address. Endpoints must be publicly reachable.');
-  }
-  if (!resolved.ok)
-    throw refuse('The host of url cannot be resolved. Check its spelling and its DNS records.');
-}
-
 export function registerEndpoint(deps: EndpointAdminDeps) {
   return forCommands(deps, {
     doc: described(
@@ -113,46 +81,10 @@ export function registerEndpoint(deps: EndpointAdminDeps) {
         ...{ merchantId, mode, url, description, eventTypes, by: command.by },
       });
       const about = { action: 'endpoint.registered', target: actor.id, merchantId, after: { mode, url } };
-      const doc = await inTurn(merchantId, () =>
-        registered(deps, actor, (revision) => command.create(actor, about, [revision])),
-      );
+      const doc = await register(deps, actor, (revision) => command.create(actor, about, [revision]));
       return { status: 201, body: { ...presentEndpoint(doc), secret } };
     },
   });
-}
-
-/** The last registration of each merchant that is under way here: they take turns rather than race. */
-const turns = new Map<string, Promise<unknown>>();
-
-function inTurn<T>(merchantId: string, work: () => Promise<T>): Promise<T> {
-  const mine = (turns.get(merchantId) ?? Promise.resolve()).then(work);
-  const ended = mine
-    .catch(() => undefined)
-    .then(() => {
-      if (turns.get(merchantId) === ended) turns.delete(merchantId);
-    });
-  turns.set(merchantId, ended);
-  return mine;
-}
-
-/**
- * Counts, and commits only if nobody has registered another one since: the merchant's revision tells.
- * @throws action_not_allowed when there are too many already
- */
-function registered(
-  { merchants, webhooks }: EndpointAdminDeps,
-  { merchantId, mode }: NewActor,
-  create: (revision: Write) => Promise<ActorDoc>,
-): Promise<EndpointDoc> {
-  return overtaken(async () => {
-    const merchant = await found(merchants.find(merchantId));
-    if ((await webhooks.count(merchantId, mode)) >= limits.webhookEndpointsMax) {
-      throw actionNotAllowed(
-        `A merchant has at most ${limits.webhookEndpointsMax} endpoints in a mode; delete one first.`,
-      );
-    }
-    return (await create(reviseMerchant(merchant))) as EndpointDoc;
-  }, 'this merchant');
 }
 
 export function listEndpoints({ merchants, webhooks }: EndpointAdminDeps) {
@@ -199,21 +131,16 @@ export function updateEndpoint(deps: EndpointAdminDeps) {
       if (after.url !== undefined) await checkAddress(after.url, current.mode, deps.config);
       const settings = Object.entries(settingsOf(current));
       const before = Object.fromEntries(settings.filter(([name]) => name in after));
-      // Null takes a field away.
-      const change = {
-        ...(after.url === undefined ? {} : { url: after.url }),
-        ...(after.event_types === undefined ? {} : { eventTypes: after.event_types ?? undefined }),
-        ...(after.description === undefined ? {} : { description: after.description ?? undefined }),
-      };
       const about = { action: 'endpoint.updated', target: id, merchantId: current.merchantId, before, after };
       const event = { type: 'operator.updated' };
-      const { doc } = await command.send({ machine: 'endpoint', id }, event, about, () => change);
+      const { doc } = await command.send({ machine: 'endpoint', id }, event, about, () =>
+        settingsChange(after),
+      );
       return { status: 200, body: presentEndpoint(doc as EndpointDoc) };
     },
   });
 }
 
-/** A new signing secret; until the overlap ends both sign, so a merchant can change over without a gap. */
 export function rotateSecret(deps: EndpointAdminDeps) {
   const { actors, webhooks } = deps;
   return forCommands(deps, {
@@ -223,20 +150,14 @@ export function rotateSecret(deps: EndpointAdminDeps) {
     once: true,
     params: idParam('we'),
     body: commandBody('SecretRotation', {
-      overlap_seconds: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600, default: limits.secretOverlapMs / 1000 }),
-      ),
+      overlap_seconds: Type.Optional(OverlapSeconds),
     }),
     handler: async (command, { params: { id }, body }) => {
       const { merchantId } = await standing(actors, id);
-      const { secret, stored } = webhooks.newSecret(id);
-      const overlapMs =
-        body.overlap_seconds === undefined ? limits.secretOverlapMs : body.overlap_seconds * 1000;
+      const { secret, overlapMs, change } = rotation(webhooks, id, body.overlap_seconds);
       const about = { action: 'endpoint.secret_rotated', target: id, merchantId, after: { overlapMs } };
       const event = { type: 'operator.updated' };
-      const { doc } = await command.send({ machine: 'endpoint', id }, event, about, (now) => ({
-        secrets: webhooks.rotated(now.secrets as SealedSecret[], stored, overlapMs),
-      }));
+      const { doc } = await command.send({ machine: 'endpoint', id }, event, about, change);
       return { status: 201, body: { ...presentEndpoint(doc as EndpointDoc), secret } };
     },
   });

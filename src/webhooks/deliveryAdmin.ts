@@ -1,4 +1,3 @@
-import { StepRefused } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import { sampleCollection } from '../collections/collections.ts';
 import {
@@ -15,23 +14,27 @@ import {
   ModeField,
   madeBounds,
   maskingFor,
-  memoryOf,
   pageFields,
-  timeOrNull,
 } from '../desk/desk.ts';
-import { type Events, eventId, eventTypes, recordEvent, testEventType } from '../events/events.ts';
+import { type Events, eventTypes } from '../events/events.ts';
 import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { memoryOf } from '../memory.ts';
+import { timeOrNull } from '../time.ts';
 import { standing } from './admin.ts';
+import { testOf } from './endpoints.ts';
 import {
   type AttemptDoc,
   attemptsSpec,
   type DeliveryDoc,
   deliveriesSpec,
+  deliveryStatus,
+  deliveryStatuses,
   failedSince,
   type ReplayDoc,
   replayPageDelayMs,
+  statesOfDeliveries,
   type Webhooks,
 } from './webhooks.ts';
 
@@ -40,15 +43,6 @@ interface DeliveryAdminDeps extends CommandDeps {
   events: Events;
   webhooks: Webhooks;
 }
-
-const publicStatus: Readonly<Record<string, string>> = {
-  pending: 'pending',
-  waiting: 'pending',
-  held: 'held',
-  delivered: 'delivered',
-  failed: 'failed',
-  canceled: 'canceled',
-};
 
 function presentDelivery(doc: DeliveryDoc) {
   const context = memoryOf(doc);
@@ -61,7 +55,7 @@ function presentDelivery(doc: DeliveryDoc) {
     endpoint_id: doc.data.endpointId,
     event_id: doc.data.eventId,
     event_type: doc.data.type,
-    status: publicStatus[doc.state.split('.', 1)[0]!] ?? doc.state,
+    status: deliveryStatus(doc.state),
     state: doc.state,
     attempts: context.tries ?? 0,
     last_reason: context.reason ?? null,
@@ -83,8 +77,6 @@ function presentAttempt(attempt: AttemptDoc, masking: Masking) {
   };
 }
 
-const statesOf: Readonly<Record<string, readonly string[]>> = { pending: ['pending', 'waiting'] };
-
 export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps) {
   return forOperators({
     doc: described('listDeliveries', 'List deliveries, newest first', 200),
@@ -101,7 +93,7 @@ export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps)
             description: 'Of all its events; they are few, and on one page.',
           }),
         ),
-        status: Type.Optional(Type.Enum(['pending', 'held', 'delivered', 'failed', 'canceled'])),
+        status: Type.Optional(Type.Enum([...deliveryStatuses])),
         ...ageFields,
         ...pageFields(idPattern('dlv')),
       },
@@ -114,7 +106,7 @@ export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps)
         merchantId: query.merchant,
         endpointId: endpoint,
         eventId: event,
-        states: status && (statesOf[status] ?? [status]),
+        states: status && statesOfDeliveries(status),
         ...madeBounds(query, clock.now()),
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
@@ -245,7 +237,6 @@ export function showReplay({ actors }: DeliveryAdminDeps) {
   });
 }
 
-/** A test event to this one endpoint, signed and retried like any other, of a type that tells of no payment. */
 export function testEndpoint(deps: DeliveryAdminDeps) {
   return forCommands(deps, {
     doc: described(
@@ -257,24 +248,13 @@ export function testEndpoint(deps: DeliveryAdminDeps) {
     ),
     params: idParam('we'),
     body: commandBody('EndpointTest', { type: Type.Optional(Type.Enum([...eventTypes])) }),
-    handler: async (command, { params, body, requestId }) => {
-      const { _id: endpointId, merchantId, mode } = await standing(deps.actors, params.id);
+    handler: async (command, { params, body }) => {
+      const endpoint = await standing(deps.actors, params.id);
       const { at: atMs } = command;
-      const type = testEventType;
-      const shown = body.type ?? 'collection.succeeded';
-      const data = {
-        ...{ id: endpointId, object: 'endpoint', message: 'A test event. No payment stands behind it.' },
-        sample: { type: shown, data: sampleCollection(shown, newId('col', atMs), atMs) },
-      };
-      const id = eventId(requestId, 1, atMs);
-      const collectionId = `sample.${endpointId}`;
-      const event = recordEvent({ id, type, collectionId, merchantId, mode, atMs, data });
-      const delivery = deps.webhooks.newDelivery({ eventId: id, endpointId, type, merchantId, mode, atMs });
-      const about = { action: 'endpoint.tested', target: endpointId, merchantId };
-      const doc = await command.create(delivery, about, [event]).catch((error) => {
-        if (!(error instanceof StepRefused)) throw error;
-        throw actionNotAllowed('This request id was used before; send another.');
-      });
+      const test = { atMs, shown: body.type, sample: sampleCollection };
+      const { delivery, event } = testOf(deps.webhooks, endpoint, test);
+      const { _id: target, merchantId } = endpoint;
+      const doc = await command.create(delivery, { action: 'endpoint.tested', target, merchantId }, [event]);
       return { status: 202, body: presentDelivery(doc as DeliveryDoc) };
     },
   });

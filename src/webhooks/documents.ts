@@ -4,7 +4,7 @@ import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { EventType } from '../events/events.ts';
 import type { Mishap, Mode } from '../mode.ts';
-import { actorIndexes, actorsByState } from '../standing.ts';
+import { actorIndexes, actorsByState, outermost } from '../standing.ts';
 
 /** What this room stores: endpoints, deliveries with their attempts, and replays. */
 
@@ -49,7 +49,15 @@ export interface AttemptDoc extends Doc {
   excerpt?: string;
 }
 
-export const endpointsSpec: MongoCollectionSpec = { name: 'endpoints', indexes: [...actorIndexes] };
+/** What is deleted stays stored, and is read by nobody who asks for a merchant's endpoints. */
+export const endpointsOfMerchant = { merchantId: 1, state: 1 } as const;
+
+export const notDeleted = { state: { $ne: 'deleted' } } as const;
+
+export const endpointsSpec: MongoCollectionSpec = {
+  name: 'endpoints',
+  indexes: [...actorIndexes, { key: endpointsOfMerchant }],
+};
 
 export const deliveriesSpec: MongoCollectionSpec = {
   name: 'deliveries',
@@ -63,6 +71,27 @@ export const deliveriesSpec: MongoCollectionSpec = {
 };
 
 export const attemptsSpec: MongoCollectionSpec = { name: 'attempts' };
+
+/** `dlv_…/0001`: sorts by number within its delivery. */
+export function attemptId(deliveryId: string, number: number): string {
+  return `${deliveryId}/${String(number).padStart(4, '0')}`;
+}
+
+/** What people are told of a delivery. */
+export const deliveryStatuses = ['pending', 'held', 'delivered', 'failed', 'canceled'] as const;
+
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** `waiting` → `pending`: whether an attempt is made just now or later matters to nobody outside. */
+export function deliveryStatus(state: string): string {
+  const outer = outermost(state);
+  return outer === 'waiting' ? 'pending' : outer;
+}
+
+/** The states of a status. */
+export function statesOfDeliveries(status: DeliveryStatus): readonly string[] {
+  return status === 'pending' ? ['pending', 'waiting'] : [status];
+}
 
 /** Sends again what failed to reach an endpoint since a time; the chart remembers how far it came. */
 export const replaysSpec: MongoCollectionSpec = {

@@ -4,7 +4,7 @@ import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
 import type { replayCalls } from '../../machines/replay.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type AttemptDeps, attempt, laneOf } from './attempt.ts';
-import { type AttemptDoc, attemptsSpec, type DeliveryDoc } from './documents.ts';
+import { type AttemptDoc, attemptId, attemptsSpec, type DeliveryDoc } from './documents.ts';
 import { type HeldDeps, probeDelivery, releaseHeld } from './held.ts';
 import { replayPage } from './replay.ts';
 import { lanes } from './slots.ts';
@@ -24,7 +24,7 @@ export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], 
       const detail = step.event.detail as AttemptDetail;
       const reason = step.event.reason as string | undefined;
       const doc: AttemptDoc = {
-        _id: `${_id}/${String(detail.number).padStart(4, '0')}`,
+        _id: attemptId(_id, detail.number),
         deliveryId: _id,
         endpointId: data.endpointId,
         number: detail.number,

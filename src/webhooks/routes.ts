@@ -1,6 +1,6 @@
 import type { Write } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
-import { forMerchants, type RateLimiter, rateLimited, resourceNotFound } from '../http/http.ts';
+import { forMerchants, limitPerMinute, type RateLimiter, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Resend, Resent } from './webhooks.ts';
@@ -34,7 +34,6 @@ const ResendObject = Type.Object(
 );
 
 const perMinute = limits.resendsPerMinute;
-const terms = { perSecond: (perMinute * limits.secondMs) / limits.minuteMs, burst: perMinute };
 
 /** POST /v1/events/:id/resend (CONTRACT 13.11). */
 export function resend({ resendEvent, rateLimiter }: ResendDeps) {
@@ -67,12 +66,8 @@ export function resend({ resendEvent, rateLimiter }: ResendDeps) {
     ),
     handler: async ({ principal, params, body, idempotencyKey, requestId, recordWrite }) => {
       const { merchantId, mode } = principal;
-      const verdict = await rateLimiter.take(`${merchantId}.${mode}.resends`, terms);
-      if (verdict && !verdict.allowed)
-        throw rateLimited(
-          verdict.retryAfterSeconds,
-          `At most ${perMinute} events are sent again in a minute.`,
-        );
+      const message = `At most ${perMinute} events are sent again in a minute.`;
+      await limitPerMinute(rateLimiter, `${merchantId}.${mode}.resends`, perMinute, message);
       const answerOf = (resent: readonly Resent[]) =>
         JSON.stringify({
           object: 'resend',

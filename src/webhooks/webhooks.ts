@@ -6,13 +6,21 @@ import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mishap, Mode } from '../mode.ts';
 import { seal, secretsKeyOf, unseal } from '../seal.ts';
-import { type EndpointDoc, endpointsSpec, type NewDelivery, type SealedSecret } from './documents.ts';
+import {
+  type EndpointDoc,
+  endpointsOfMerchant,
+  endpointsSpec,
+  type NewDelivery,
+  notDeleted,
+  type SealedSecret,
+} from './documents.ts';
+import type { EndpointSettings } from './endpoints.ts';
 import { newSigningSecret } from './sign.ts';
 
 export * from './documents.ts';
-export { checkUrl, hostOf, resolvePublic } from './gate.ts';
 export { planOfDeliveries } from './lists.ts';
-export { deliveryMigrations } from './migrations.ts';
+export { deliveryMigrations, endpointMigrations } from './migrations.ts';
+export { type Asking, OwnEndpoints } from './own.ts';
 export { WebhookPoster } from './post.ts';
 export { replayPageDelayMs } from './replay.ts';
 export { type Resend, type Resent, resendEvent } from './resend.ts';
@@ -40,10 +48,10 @@ export class Webhooks {
     this.#key = secretsKeyOf(options.config.secretsKey);
     this.#byMerchant = new BatchReader(async (owners) => {
       const found = await this.#endpoints
-        .find({
-          merchantId: { $in: [...new Set(owners.map((owner) => owner.split('.')[0]!))] },
-          state: { $ne: 'deleted' },
-        })
+        .find(
+          { merchantId: { $in: [...new Set(owners.map((owner) => owner.split('.')[0]!))] }, ...notDeleted },
+          { hint: endpointsOfMerchant },
+        )
         .toArray();
       const byOwner = new Map<string, EndpointDoc[]>();
       for (const endpoint of found) {
@@ -55,14 +63,10 @@ export class Webhooks {
   }
 
   /** A new endpoint to be created, and its signing secret, which nobody can read again. */
-  newEndpoint(input: {
-    merchantId: string;
-    mode: Mode;
-    url: string;
-    description?: string;
-    eventTypes?: EventType[];
-    by: string;
-  }): { actor: NewActor; secret: string } {
+  newEndpoint(input: EndpointSettings & { merchantId: string; mode: Mode; by: string }): {
+    actor: NewActor;
+    secret: string;
+  } {
     const { clock, config } = this.#options;
     const at = clock.now();
     const id = newId('we', at);
@@ -152,13 +156,13 @@ export class Webhooks {
 
   /** How many endpoints a merchant has in a mode. */
   async count(merchantId: string, mode: Mode): Promise<number> {
-    return this.#endpoints.countDocuments({ merchantId, mode, state: { $ne: 'deleted' } });
+    return this.#endpoints.countDocuments({ merchantId, mode, ...notDeleted }, { hint: endpointsOfMerchant });
   }
 
   /** The endpoints of a merchant in both modes, newest first. */
   list(merchantId: string): Promise<EndpointDoc[]> {
     return this.#endpoints
-      .find({ merchantId: { $eq: merchantId }, state: { $ne: 'deleted' } })
+      .find({ merchantId: { $eq: merchantId }, ...notDeleted }, { hint: endpointsOfMerchant })
       .sort({ _id: -1 })
       .toArray();
   }

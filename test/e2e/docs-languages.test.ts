@@ -94,11 +94,13 @@ describe('the samples of /docs', function () {
         return this.skip();
       }
       const merchant = await test.merchant();
-      const environment = {
-        ...process.env,
-        ...{ KUSANYA_BASE_URL: test.baseUrl, KUSANYA_API_KEY: merchant.key },
-      };
       for (const { id, page } of operations) {
+        // What ends the key that it is sent with gets one of its own.
+        const key = id === 'revokeOwnKey' ? (await test.issueKey(merchant.id, 'test')).secret : merchant.key;
+        const environment = {
+          ...process.env,
+          ...{ KUSANYA_BASE_URL: test.baseUrl, KUSANYA_API_KEY: key },
+        };
         const { html } = await readPage(test.baseUrl, `${page}?lang=${language}`);
         const [sample, answer] = codesOf(sectionOf(html, id));
         expect(sample?.head, id).to.equal('curlNodePHPPython');

@@ -96,6 +96,24 @@ describe('an endpoint that fails', () => {
     expect((await alerts()).map(({ kind }) => kind)).to.deep.equal(['endpoint_failing', 'endpoint_failing']);
   });
 
+  it('is enabled by its merchant once it is mended: what was held is sent', async () => {
+    await sitOutThreeDays();
+    const own = (rest = '', method = 'GET') =>
+      test.call(method, `/v1/webhook_endpoints/${endpointId}${rest}`, {
+        token: merchant.key,
+        ...(method === 'POST' ? { body: {}, headers: { 'idempotency-key': `mended-${endpointId}` } } : {}),
+      });
+    expect((await own()).json.status).to.equal('disabled');
+    await event();
+    await reachesCount('held', 1);
+    receiver.answer = 200;
+    const enabled = await own('/enable', 'POST');
+    expect([enabled.status, enabled.json.status]).to.deep.equal([200, 'active']);
+    expect(enabled.json).to.not.have.any.keys('disabled_at', 'failing_since');
+    await reachesCount('held', 0);
+    expect((await own('/deliveries?status=delivered')).json.data).to.have.length(1);
+  });
+
   it('is disabled after three days, with an alert; new events are held, not sent and not dropped', async () => {
     await sitOutThreeDays();
     const { disabled_at, state } = await endpoint();

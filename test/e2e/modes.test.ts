@@ -10,21 +10,26 @@ describe('modes', () => {
   let merchant: TestMerchant;
   let liveKey: string;
   let receiver: Receiver;
-  /** A test-mode collection that succeeded, its event, and the settlement it is in. */
-  let ids: { collection: string; event: string; settlement: string };
+  /** By the routes' names: a test-mode collection that succeeded, its event, its settlement, and the endpoint that heard. */
+  let ids: Record<string, string>;
 
   before(async () => {
     test = await startTestService({}, { clock: clockAtNoon() });
-    merchant = await test.merchant();
+    merchant = await test.merchant({ manages_live_endpoints: true });
     liveKey = (await test.issueKey(merchant.id, 'live')).secret;
     receiver = await startReceiver();
-    await test.endpoint(merchant.id, receiver.url);
+    const endpoint = await test.endpoint(merchant.id, receiver.url);
     const { json } = await merchant.create({ reference: 'of the test mode' });
     await merchant.final(json.id);
     const { event } = await receiver.next();
     await test.call('POST', '/admin/settlements/run', { body: { reason: 'so that the day is listed' } });
     const { json: settlements } = await merchant.get('/v1/settlements');
-    ids = { collection: json.id, event: event.id, settlement: settlements.data[0].id };
+    ids = {
+      collections: json.id,
+      events: event.id,
+      settlements: settlements.data[0].id,
+      webhook_endpoints: endpoint.id,
+    };
   });
 
   after(async () => {
@@ -128,7 +133,26 @@ describe('modes', () => {
       // Whatever becomes of it, it is nothing of ours: checked at the end of the matrix.
       'post /v1/collections': ({ status, text }) => {
         expect(status).to.be.oneOf([202, 503]);
-        expect(text).to.not.include(ids.collection);
+        expect(text).to.not.include(ids.collections);
+      },
+      'get /v1/webhook_endpoints': ({ status, text }) => {
+        expect(status).to.equal(200);
+        expect(text).to.not.include(ids.webhook_endpoints);
+      },
+      'post /v1/webhook_endpoints': ({ status, text }) => {
+        expect(status, text).to.be.oneOf([201, 400]);
+        expect(text).to.not.include(ids.webhook_endpoints);
+      },
+      'get /v1/webhook_endpoints/{id}': isUnknown,
+      'patch /v1/webhook_endpoints/{id}': isUnknown,
+      'delete /v1/webhook_endpoints/{id}': isUnknown,
+      'post /v1/webhook_endpoints/{id}/rotate_secret': isUnknown,
+      'post /v1/webhook_endpoints/{id}/test': isUnknown,
+      'post /v1/webhook_endpoints/{id}/enable': isUnknown,
+      'get /v1/webhook_endpoints/{id}/deliveries': isUnknown,
+      // It ends the stranger's own key and no other: ours reads on, at the end of the matrix.
+      'delete /v1/api_keys/self': ({ status, json }) => {
+        expect([status, json.object]).to.deep.equal([200, 'api_key']);
       },
       'get /v1/openapi.json': ({ status }) => expect(status).to.equal(200),
     };
@@ -142,11 +166,17 @@ describe('modes', () => {
       if (path === '/v1/collections' && method === 'post')
         return ['POST', path, { ...good, reference: 'of the test mode' }];
       if (path === '/v1/collections') return ['GET', `${path}?reference=of+the+test+mode&limit=100`];
-      const own = path.replace(/(\w+)s\/\{id\}/, (_, kind: keyof typeof ids) => `${kind}s/${ids[kind]}`);
-      const bodies: Record<string, object> = { outcome: { outcome: 'late' } };
-      if (method === 'post') return ['POST', own, bodies[own.split('/').at(-1)!] ?? {}];
-      return [method.toUpperCase(), own];
+      if (path === '/v1/webhook_endpoints' && method === 'post') return ['POST', path, { url: receiver.url }];
+      const own = path.replace(/(\w+)\/\{id\}/, (_, kind: string) => `${kind}/${ids[kind]}`);
+      const bodies: Record<string, object> = {
+        post: {},
+        patch: { description: 'taken' },
+        outcome: { outcome: 'late' },
+      };
+      return [method.toUpperCase(), own, bodies[own.split('/').at(-1)!] ?? bodies[method]];
     };
+    /** What makes something of the stranger's own, or ends their key, comes after all else. */
+    const isLast = (route: string) => /^post \/v1\/(collections|webhook_endpoints)$|api_keys/.test(route);
 
     it('the matrix has every route, and each of them has something of ours to find', async () => {
       expect(Object.keys(strangers)).to.have.members(routes);
@@ -157,28 +187,33 @@ describe('modes', () => {
       }
     });
 
-    for (const whose of ['another merchant’s test key', 'another merchant’s live key', 'our own live key']) {
+    for (const whose of [
+      'another merchant’s test key',
+      'another merchant’s live key',
+      'our own live key',
+    ] as const) {
       it(`${whose} finds nothing of ours on any route`, async () => {
-        const other = await test.merchant();
+        const other = await test.merchant({ manages_live_endpoints: true });
+        const ofLive = async (id: string) => (await test.issueKey(id, 'live')).secret;
         const token = {
-          'another merchant’s test key': other.key,
-          'another merchant’s live key': (await test.issueKey(other.id, 'live')).secret,
-          'our own live key': liveKey,
-        }[whose]!;
-        const ours = async () =>
-          (await merchant.get('/v1/collections?limit=100')).text + (await merchant.get('/v1/balance')).text;
+          'another merchant’s test key': async () => other.key,
+          'another merchant’s live key': () => ofLive(other.id),
+          'our own live key': () => ofLive(merchant.id),
+        };
+        const key = await token[whose]();
+        const ours = async () => [
+          (await merchant.get('/v1/collections?limit=100')).text,
+          (await merchant.get('/v1/balance')).text,
+          (await merchant.get('/v1/webhook_endpoints')).text,
+          (await merchant.get(`/v1/webhook_endpoints/${ids.webhook_endpoints}/deliveries`)).text,
+        ];
         const before = await ours();
-        for (const route of routes) {
+        for (const route of [...routes.filter((each) => !isLast(each)), ...routes.filter(isLast)]) {
           const [method, path, body] = asked(route);
-          // Reads come first in the document's order or not: a stranger's own collection must not count as ours.
-          if (route === 'post /v1/collections') continue;
-          const headers = { 'idempotency-key': route };
-          strangers[route]!(await test.call(method, path, { token, body, headers }));
+          const headers = { 'idempotency-key': `${route} of a stranger` };
+          strangers[route]!(await test.call(method, path, { token: key, body, headers }));
         }
-        const [method, path, body] = asked('post /v1/collections');
-        const headers = { 'idempotency-key': 'of a stranger' };
-        strangers['post /v1/collections']!(await test.call(method, path, { token, body, headers }));
-        expect(await ours()).to.equal(before);
+        expect(await ours()).to.deep.equal(before);
       });
     }
   });

@@ -26,6 +26,10 @@ class Endpoint extends Drive<EndpointContext, EndpointEvent> {
     return this.send({ type: `operator.${what}`, reason: 'because' } as Told);
   }
 
+  merchant(what: 'enabled' | 'updated' | 'deleted'): this {
+    return this.send({ type: `merchant.${what}`, key: 'key_1' } as Told);
+  }
+
   get alerts(): unknown[] {
     return this.params('raiseAlert').map(({ kind }) => kind);
   }
@@ -245,6 +249,29 @@ describe('endpoint', () => {
     });
   });
 
+  describe('its merchant', () => {
+    for (const [state, reach] of Object.entries(states)) {
+      if (state === 'deleted') continue;
+      const isByItself = state.startsWith('disabled.automatic');
+      it(`${isByItself ? 'enables' : 'does not enable'} it in ${state}`, () => {
+        const endpoint = reach().merchant('enabled');
+        expect(endpoint.isTaken).to.equal(isByItself);
+        expect([endpoint.state, endpoint.asked]).to.deep.equal(
+          isByItself ? ['active', ['releaseHeld']] : [state, []],
+        );
+      });
+
+      it(`changes the data of ${state} without moving it, and deletes it`, () => {
+        const endpoint = reach();
+        const { timers } = endpoint;
+        endpoint.merchant('updated');
+        expect([endpoint.isTaken, endpoint.state, endpoint.timers]).to.deep.equal([true, state, timers]);
+        endpoint.merchant('deleted');
+        expect([endpoint.state, endpoint.timers]).to.deep.equal(['deleted', {}]);
+      });
+    }
+  });
+
   it('goes on releasing while there is more', () => {
     const endpoint = new Endpoint().send({ type: 'release.more' });
     expect([endpoint.state, endpoint.asked]).to.deep.equal(['active', ['releaseHeld']]);
@@ -254,6 +281,7 @@ describe('endpoint', () => {
   it('deleted hears nothing', () => {
     const endpoint = states.deleted!().fail().succeed().operator('enabled').operator('disabled');
     endpoint.operator('updated').operator('deleted').send({ type: 'release.more' });
+    endpoint.merchant('updated').merchant('enabled').merchant('deleted');
     expect([endpoint.state, endpoint.asked, endpoint.timers]).to.deep.equal(['deleted', [], {}]);
   });
 });

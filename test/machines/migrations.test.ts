@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
 import { settlementMigrations } from '../../src/settlement/settlement.ts';
-import { deliveryMigrations } from '../../src/webhooks/webhooks.ts';
+import { deliveryMigrations, endpointMigrations } from '../../src/webhooks/webhooks.ts';
 import { Chart, type Position } from '../support/charts.ts';
 import { models } from '../support/every-chart.ts';
 
@@ -27,6 +27,7 @@ describe('stored documents of older versions', () => {
     breaker: breakerMigrations,
     delivery: deliveryMigrations,
     settlement: settlementMigrations,
+    endpoint: endpointMigrations,
   };
   for (const { name, machine } of models) {
     const migrations = migrationsOf[name] ?? {};

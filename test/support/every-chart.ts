@@ -225,6 +225,9 @@ const endpointModel: Model = {
       say({ type: 'operator.disabled', reason }),
       say({ type: 'operator.updated', reason }),
       say({ type: 'operator.deleted', reason }),
+      say({ type: 'merchant.enabled', key: 'key_1' }),
+      say({ type: 'merchant.updated', key: 'key_1' }),
+      say({ type: 'merchant.deleted', key: 'key_1' }),
     ];
   },
   abstract: ({ state, context, timers }) => {

@@ -1,8 +1,9 @@
 import { connectMongo, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
-import { merchantRoutes } from '../../src/app.ts';
+import { type MerchantDeps, merchantRoutes } from '../../src/app.ts';
 import type { CollectionObject, OwnCollections } from '../../src/collections/routes.ts';
+import { loadConfig } from '../../src/config.ts';
 import {
   createKoa,
   IdempotencyStore,
@@ -118,11 +119,15 @@ function routesOf(collections: OwnCollections): Route[] {
       amountMinTzs: 100,
       amountMaxTzs: 5_000_000,
       publicBaseUrl: undefined,
+      webhooks: loadConfig({}).webhooks,
     },
     collections,
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }) as Own<Balance>,
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),
+    // Nobody in this shop asks for them.
+    revokeOwnKey: async () => undefined as never,
+    endpoints: {} as MerchantDeps['endpoints'],
     resendEvent: async () => undefined,
     rateLimiter: { take: async () => undefined },
     settleNow: async () => {},

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describe as describeRoutes, type MerchantDeps, merchantRoutes } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
 import { errorTable } from '../../src/http/http.ts';
 
 const file = new URL('../../openapi.json', import.meta.url);
@@ -13,6 +14,7 @@ const routes = merchantRoutes({
     amountMinTzs: 100,
     amountMaxTzs: 5_000_000,
     publicBaseUrl: undefined,
+    webhooks: loadConfig({}).webhooks,
   },
   collections: nothing,
   readBalance: unused,
@@ -21,6 +23,8 @@ const routes = merchantRoutes({
   resendEvent: unused,
   settleNow: unused,
   commit: unused,
+  revokeOwnKey: async () => undefined as never,
+  endpoints: nothing as unknown as MerchantDeps['endpoints'],
   rateLimiter: { take: unused },
   tails: { open: unused as never },
   money: nothing as unknown as MerchantDeps['money'],
@@ -29,6 +33,16 @@ const document = describeRoutes(routes);
 const additions = [
   'get /v1/events',
   'post /v1/events/{id}/resend',
+  'post /v1/webhook_endpoints',
+  'get /v1/webhook_endpoints',
+  'get /v1/webhook_endpoints/{id}',
+  'patch /v1/webhook_endpoints/{id}',
+  'delete /v1/webhook_endpoints/{id}',
+  'post /v1/webhook_endpoints/{id}/rotate_secret',
+  'post /v1/webhook_endpoints/{id}/test',
+  'post /v1/webhook_endpoints/{id}/enable',
+  'get /v1/webhook_endpoints/{id}/deliveries',
+  'delete /v1/api_keys/self',
   'get /v1/balance_transactions',
   'get /v1/settlements',
   'get /v1/settlements/{id}',

@@ -21,5 +21,6 @@ export type {
 export type { AnyEvent, EventFilters, TailOptions } from './tail.ts';
 export type { TestHelpers } from './testHelpers.ts';
 export type { CallOptions, CreateOptions, Options } from './transport.ts';
+export type { DeliveryFilters, WebhookEndpointFilters, WebhookEndpoints } from './webhookEndpoints.ts';
 export * as webhooks from './webhooks.ts';
 export type * from './written/schemas.ts';

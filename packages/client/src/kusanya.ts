@@ -3,7 +3,8 @@ import { Events } from './events.ts';
 import { BalanceTransactions, Settlements } from './money.ts';
 import { TestHelpers } from './testHelpers.ts';
 import { type CallOptions, type Options, Transport } from './transport.ts';
-import type { Balance, Principal } from './written/schemas.ts';
+import { WebhookEndpoints } from './webhookEndpoints.ts';
+import type { Balance, Principal, RevokedKey } from './written/schemas.ts';
 
 /**
  * The service, for one API key. It may live as long as the process and be used by everything in it.
@@ -17,6 +18,7 @@ export class Kusanya {
   readonly settlements: Settlements;
   /** For test keys. */
   readonly testHelpers: TestHelpers;
+  readonly webhookEndpoints: WebhookEndpoints;
   readonly #transport: Transport;
 
   constructor(key: string, options: Options) {
@@ -26,6 +28,7 @@ export class Kusanya {
     this.balanceTransactions = new BalanceTransactions(this.#transport);
     this.settlements = new Settlements(this.#transport);
     this.testHelpers = new TestHelpers(this.#transport);
+    this.webhookEndpoints = new WebhookEndpoints(this.#transport);
   }
 
   /** What is pending, available and reserved, in whole shillings. */
@@ -36,5 +39,13 @@ export class Kusanya {
   /** Whose key this is, and whether it is of test or of live mode. */
   whoami(options?: CallOptions): Promise<Principal> {
     return this.#transport.call('whoami', {}, options);
+  }
+
+  /**
+   * Ends this key, for good and everywhere within 5 seconds. Where the line broke, a `KusanyaError` with the code
+   * `api_key_invalid` says that it was done.
+   */
+  revokeKey(options?: CallOptions): Promise<RevokedKey> {
+    return this.#transport.call('revokeOwnKey', {}, options);
   }
 }

@@ -7,7 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { startTestService, type TestMerchant, type TestService } from '../../../test/support/service.ts';
+import {
+  startReceiver,
+  startTestService,
+  type TestMerchant,
+  type TestService,
+} from '../../../test/support/service.ts';
 import { until } from '../../../test/support/until.ts';
 import { installBuilt } from './support/built.ts';
 
@@ -57,8 +62,9 @@ describe('the samples of the client’s README', function () {
     KUSANYA_BASE_URL: test.baseUrl,
   });
 
-  async function printed(path: string): Promise<string> {
-    return (await promisify(execFile)(process.execPath, [path], { env: environment() })).stdout.trim();
+  async function printed(path: string, more: Record<string, string> = {}): Promise<string> {
+    const env = { ...environment(), ...more };
+    return (await promisify(execFile)(process.execPath, [path], { env })).stdout.trim();
   }
 
   it('collect', async () => {
@@ -104,8 +110,15 @@ describe('the samples of the client’s README', function () {
     }
   });
 
+  it('register an endpoint', async () => {
+    const receiver = await startReceiver();
+    const said = await printed(await program('Webhooks', 1), { SHOP_URL: receiver.url });
+    await receiver.close();
+    expect(said).to.match(/^active true\ntrue endpoint\.test (on its way|200)$/);
+  });
+
   it('test a receiver', async () => {
-    expect(await printed(await program('Webhooks', 1))).to.equal('evt_1\n200');
+    expect(await printed(await program('Webhooks', 2))).to.equal('evt_1\n200');
   });
 });
 

@@ -188,8 +188,11 @@ export interface SendOptions {
   /** Unique to this request, call or timer: a step that carries it, and leaves a line, is applied at most once. */
   stepId: string;
   cause: Cause;
-  /** Writes that belong into the same commit: an audit line, an idempotency record, an attempt. */
-  writes?: Write[];
+  /**
+   * Writes that belong into the same commit: an audit line, an idempotency record, an attempt. A function makes them
+   * of the document as it will be, each time that the step is planned.
+   */
+  writes?: Write[] | ((doc: ActorDoc) => Write[]);
   /**
    * Data to change in the same commit (`data.<field>`), computed from what it is then; undefined takes a field
    * away. Never part of the chart or its history.

@@ -8,6 +8,7 @@ import {
   type MachineDefinition,
   type NewActor,
   Poison,
+  type SendOptions,
   type StepLine,
   StepRaced,
   StepRefused,
@@ -50,7 +51,7 @@ export interface Planner {
 export interface Attendant {
   stepId: string;
   cause: Cause;
-  writes?: Write[];
+  writes?: SendOptions['writes'];
   data?: (now: Record<string, unknown>) => Record<string, unknown>;
   answers?: Answers;
   /** The process that takes in hand at once what is to be called; undefined: it goes to the queue. */
@@ -137,7 +138,8 @@ export async function planStep(
       writes.push(...child.planned.writes);
     }
   }
-  if (attendant.writes) writes.push(...attendant.writes);
+  const own = attendant.writes ?? [];
+  writes.push(...(typeof own === 'function' ? own(changed) : own));
   const asked = chart.asked.map(({ type }) => type);
   return { doc: changed, writes, newCalls, asked, children };
 }

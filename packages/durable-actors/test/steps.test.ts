@@ -143,13 +143,13 @@ describe('steps', () => {
       await tell(other, doc, 'shrugged', {}, { data: (now) => ({ count: Number(now.count) + 10 }) });
       const options = {
         data: (now: Record<string, unknown>) => ({ count: Number(now.count) + 1 }),
-        writes: [note('extra')],
+        writes: ({ data }: { data: Record<string, unknown> }) => [note(`made of ${data.count}`)],
       };
       const result = await tell(engine, doc, 'poked', {}, options);
       const after = await stored(doc);
       expect(after.data).deep.equal({ count: 12, kept: { 'a.b': '$c' } });
       expect(result.doc.data).deep.equal(after.data);
-      expect(await notes().countDocuments()).equal(1);
+      expect((await notes().find().toArray()).map(({ _id }) => _id)).deep.equal(['made of 12']);
     });
 
     it('are not taken when it cannot be written: a request that was answered before is a replay', async () => {

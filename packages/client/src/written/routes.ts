@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, Event, EventList, Principal, Resend, ResendEvent, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateWebhookEndpoint, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -14,6 +14,16 @@ export const routes = {
   resendEvent: 'POST /v1/events/{id}/resend',
   setTestOutcome: 'POST /v1/test_helpers/collections/{id}/outcome',
   settleTestMoney: 'POST /v1/test_helpers/settle',
+  createWebhookEndpoint: 'POST /v1/webhook_endpoints',
+  listWebhookEndpoints: 'GET /v1/webhook_endpoints',
+  getWebhookEndpoint: 'GET /v1/webhook_endpoints/{id}',
+  updateWebhookEndpoint: 'PATCH /v1/webhook_endpoints/{id}',
+  deleteWebhookEndpoint: 'DELETE /v1/webhook_endpoints/{id}',
+  rotateWebhookSecret: 'POST /v1/webhook_endpoints/{id}/rotate_secret',
+  testWebhookEndpoint: 'POST /v1/webhook_endpoints/{id}/test',
+  enableWebhookEndpoint: 'POST /v1/webhook_endpoints/{id}/enable',
+  listWebhookDeliveries: 'GET /v1/webhook_endpoints/{id}/deliveries',
+  revokeOwnKey: 'DELETE /v1/api_keys/self',
   listBalanceTransactions: 'GET /v1/balance_transactions',
   listSettlements: 'GET /v1/settlements',
   getSettlement: 'GET /v1/settlements/{id}',
@@ -115,6 +125,69 @@ export interface Operations {
     query: undefined;
     body: SettleTestMoney;
     answer: Balance;
+  };
+  createWebhookEndpoint: {
+    query: undefined;
+    body: CreateWebhookEndpoint;
+    answer: WebhookEndpointWithSecret;
+  };
+  listWebhookEndpoints: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+    };
+    body: undefined;
+    answer: WebhookEndpointList;
+  };
+  getWebhookEndpoint: {
+    query: undefined;
+    body: undefined;
+    answer: WebhookEndpoint;
+  };
+  updateWebhookEndpoint: {
+    query: undefined;
+    body: UpdateWebhookEndpoint;
+    answer: WebhookEndpoint;
+  };
+  deleteWebhookEndpoint: {
+    query: undefined;
+    body: undefined;
+    answer: DeletedWebhookEndpoint;
+  };
+  rotateWebhookSecret: {
+    query: undefined;
+    body: RotateWebhookSecret;
+    answer: WebhookEndpointWithSecret;
+  };
+  testWebhookEndpoint: {
+    query: undefined;
+    body: TestWebhookEndpoint;
+    answer: Delivery;
+  };
+  enableWebhookEndpoint: {
+    query: undefined;
+    body: EnableWebhookEndpoint;
+    answer: WebhookEndpoint;
+  };
+  listWebhookDeliveries: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      status?: 'pending' | 'held' | 'delivered' | 'failed' | 'canceled';
+      /** Of this event. */
+      event?: string;
+    };
+    body: undefined;
+    answer: DeliveryList;
+  };
+  revokeOwnKey: {
+    query: undefined;
+    body: undefined;
+    answer: RevokedKey;
   };
   listBalanceTransactions: {
     query: {

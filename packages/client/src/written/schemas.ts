@@ -168,6 +168,135 @@ export interface SetTestOutcome {
 
 export type SettleTestMoney = Record<string, unknown>;
 
+export interface WebhookEndpointWithSecret {
+  id: string;
+  object: 'webhook_endpoint';
+  mode: 'live' | 'test' | Other;
+  url: string;
+  /** Which events it gets. Absent: the three that tell how a collection ended. */
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | Other)[];
+  description?: string;
+  /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
+  status: 'active' | 'failing' | 'disabled' | Other;
+  /** Since when nothing was answered with 2xx. */
+  failing_since?: string;
+  /** Since when nothing is sent to it. */
+  disabled_at?: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  /** Signs what is sent to it. Shown once: store it now. */
+  secret: string;
+}
+
+export interface CreateWebhookEndpoint {
+  /** Publicly reachable; https in live mode. */
+  url: string;
+  /** Which events it gets; every type where nothing is named. */
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired')[];
+  /** Yours, at most 200 characters. */
+  description?: string;
+}
+
+export interface WebhookEndpoint {
+  id: string;
+  object: 'webhook_endpoint';
+  mode: 'live' | 'test' | Other;
+  url: string;
+  /** Which events it gets. Absent: the three that tell how a collection ended. */
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | Other)[];
+  description?: string;
+  /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
+  status: 'active' | 'failing' | 'disabled' | Other;
+  /** Since when nothing was answered with 2xx. */
+  failing_since?: string;
+  /** Since when nothing is sent to it. */
+  disabled_at?: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+}
+
+export interface WebhookEndpointList {
+  object: 'list';
+  /** Newest first. */
+  data: WebhookEndpoint[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export interface UpdateWebhookEndpoint {
+  /** Publicly reachable; https in live mode. */
+  url?: string;
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired')[] | null;
+  description?: string | null;
+}
+
+export interface DeletedWebhookEndpoint {
+  id: string;
+  object: 'webhook_endpoint';
+  deleted: true;
+}
+
+export interface RotateWebhookSecret {
+  /** For so long the secrets before it sign too. */
+  overlap_seconds?: number;
+}
+
+export interface DeliveryAttempt {
+  /** What `Webhook-Attempt` said. */
+  number: number;
+  /** When it began. */
+  at: string;
+  duration_ms: number;
+  /** It was answered with 2xx. */
+  ok: boolean;
+  /** The HTTP status of your answer. */
+  status?: number;
+  /** Why it failed, such as `http_status`, `redirect`, `timeout`, `connect_error`, `dns_error`, `tls_error`. The list may grow. */
+  reason?: string;
+  /** The beginning of your answer, at most 2 KiB. */
+  excerpt?: string;
+}
+
+export interface Delivery {
+  id: string;
+  object: 'delivery';
+  endpoint: string;
+  event: string;
+  event_type: string;
+  /** `held`: the endpoint is disabled. `canceled`: it was deleted. */
+  status: 'pending' | 'held' | 'delivered' | 'failed' | 'canceled' | Other;
+  /** All that were begun. */
+  attempt_count: number;
+  /** Those that have ended of the latest ten, the oldest of them first. */
+  attempts: DeliveryAttempt[];
+  /** When it is tried again by itself. */
+  next_attempt_at?: string;
+  /** ISO 8601, UTC. */
+  created_at: string;
+}
+
+export interface TestWebhookEndpoint {
+  type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired';
+}
+
+export type EnableWebhookEndpoint = Record<string, unknown>;
+
+export interface DeliveryList {
+  object: 'list';
+  /** Newest first. */
+  data: Delivery[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export interface RevokedKey {
+  id: string;
+  object: 'api_key';
+  mode: 'live' | 'test' | Other;
+  /** ISO 8601, UTC. */
+  revoked_at: string;
+}
+
 export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
