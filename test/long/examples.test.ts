@@ -7,21 +7,28 @@ import { expect } from 'chai';
 import { openRelay, type Passing, type Relay } from '../support/relay.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { root } from '../support/sources.ts';
-import { type Example, isOnPath, type Row, Storefront } from '../support/storefront.ts';
+import { type Example, isOnPath, isUnreachable, type Row, Storefront } from '../support/storefront.ts';
 import { until } from '../support/until.ts';
 
 const npm = ['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline'];
-const shops: readonly (Example & { needs: string })[] = [
+const shops: readonly Example[] = [
   {
     name: 'express',
-    needs: 'npm',
+    needs: ['npm'],
     install: [npm],
     serve: [['npm', 'start']],
     tables: { orders: 'orders', events: 'events' },
   },
   {
+    name: 'next',
+    needs: ['npm'],
+    install: [npm, ['npm', 'run', 'build']],
+    serve: [['npm', 'start']],
+    tables: { orders: 'orders', events: 'events' },
+  },
+  {
     name: 'django',
-    needs: 'python3',
+    needs: ['python3'],
     install: [
       ['python3', '-m', 'venv', '.venv'],
       ['.venv/bin/pip', 'install', '--quiet', '--disable-pip-version-check', '-r', 'requirements.txt'],
@@ -32,6 +39,21 @@ const shops: readonly (Example & { needs: string })[] = [
       ['.venv/bin/python', 'manage.py', 'poll'],
     ],
     tables: { orders: 'shop_order', events: 'shop_event' },
+  },
+  {
+    name: 'laravel',
+    needs: ['php', 'composer'],
+    install: [
+      ['composer', 'install', '--no-interaction', '--no-progress'],
+      ['cp', '.env.example', '.env'],
+      ['php', 'artisan', 'key:generate'],
+      ['php', 'artisan', 'migrate', '--force'],
+    ],
+    serve: [
+      ['sh', '-c', 'exec php -S 127.0.0.1:$PORT -t public public/index.php'],
+      ['php', 'artisan', 'poll'],
+    ],
+    tables: { orders: 'orders', events: 'events' },
   },
 ];
 
@@ -45,6 +67,11 @@ interface Expected {
   status: 'pending' | 'paid' | 'unpaid' | 'held';
   note: RegExp;
   asked: boolean;
+}
+
+function skip(suite: Mocha.Context, why: string): never {
+  process.stdout.write(`      ${why}: skipped\n`);
+  return suite.skip();
 }
 
 /** The same story for each shop of examples/, on the real service: what goes wrong for merchants goes wrong here. */
@@ -81,11 +108,13 @@ describe('the examples', () => {
 
       before(async function () {
         this.timeout(600_000);
-        if (!isOnPath(example.needs)) {
-          process.stdout.write(`    no ${example.needs}: skipped\n`);
-          this.skip();
-        }
-        shop = await Storefront.install(example, above);
+        const missing = example.needs.find((program) => !isOnPath(program));
+        if (missing) skip(this, `no ${missing}`);
+        shop = await Storefront.install(example, above).catch((error) => {
+          if (isUnreachable(error))
+            return skip(this, `the registry of ${example.needs.at(-1)} cannot be reached`);
+          throw error;
+        });
         [api, hooks] = [await openRelay(), await openRelay()];
         api.port = Number(new URL(test.baseUrl).port);
         hooks.port = shop.port;

@@ -14,6 +14,8 @@ const run = promisify(execFile);
 /** A shop of examples/, with the commands of its README. */
 export interface Example {
   name: string;
+  /** The programs that must be on the machine. */
+  needs: readonly string[];
   /** In the shop's folder, before it is started first. */
   install: readonly (readonly string[])[];
   /** What runs as long as the shop is open. `PORT` and `POLL_SECONDS` are in the environment. */
@@ -45,7 +47,8 @@ export class Storefront {
   static async install(example: Example, above: string): Promise<Storefront> {
     const node = await nodeOfShops();
     const folder = join(above, example.name);
-    const isSource = (path: string) => !/\/(node_modules|vendor|\.next|\.venv)(\/|$)|\.db/.test(path);
+    const isSource = (path: string) =>
+      !/\/(node_modules|vendor|\.next|\.venv)(\/|$)|\.(db|sqlite|env$)/.test(path);
     await cp(join(root, 'examples', example.name), folder, { recursive: true, filter: isSource });
     const shop = new Storefront(example, folder, node, await freePort());
     for (const command of example.install) await shop.#run(command);
@@ -67,7 +70,7 @@ export class Storefront {
 
   /** Opens the shop; resolves when it answers. */
   async open(env: Record<string, string>): Promise<void> {
-    const all = { ...this.#environment(), ...env, PORT: String(this.#port), DATABASE: this.database };
+    const all = { ...this.#environment(), ...env, PORT: String(this.#port) };
     for (const [command, ...args] of this.example.serve) {
       const options = { cwd: this.#folder, env: all, detached: true, stdio: 'pipe' } as const;
       const child = spawn(command!, args, options);
@@ -151,7 +154,9 @@ export class Storefront {
 
   #environment(): NodeJS.ProcessEnv {
     const { NODE_OPTIONS: _, ...env } = process.env;
-    return { ...env, PATH: [dirname(this.#node), process.env.PATH].join(delimiter) };
+    const PATH = [dirname(this.#node), process.env.PATH].join(delimiter);
+    const { database } = this;
+    return { ...env, PATH, DATABASE: database, DB_DATABASE: database, COMPOSER_ALLOW_SUPERUSER: '1' };
   }
 }
 
@@ -174,4 +179,10 @@ async function nodeOfShops(): Promise<string> {
 /** Whether a program is on the PATH. */
 export function isOnPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)));
+}
+
+/** Whether an installation failed because its registry cannot be reached from here. */
+export function isUnreachable(error: unknown): boolean {
+  const said = String(error).replaceAll(/\s+/g, ''); // Composer breaks lines within words
+  return /couldnotresolvehost|ENOTFOUND|EAI_AGAIN|nameresolution|networkisunreachable/i.test(said);
 }

@@ -1,13 +1,18 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { root } from '../support/sources.ts';
+import { isOnPath } from '../support/storefront.ts';
+
+const run = promisify(execFile);
 
 const folder = join(root, 'examples');
 const linesMax = 150;
 const codeEndings = ['.js', '.jsx', '.py', '.php', '.html'];
 /** What the framework's starter makes, or nearly so; and what is a copy of the guide. */
-const notCounted = [/\/django\/manage\.py$/, /\/settings\.py$/, /\/signature\.(py|php)$/];
+const notCounted = [/\/manage\.py$/, /\/settings\.py$/, /\/public\/index\.php$/, /\/signature\.(py|php)$/];
 
 const shops = readdirSync(folder, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
@@ -26,11 +31,11 @@ const read = (path: string): string => readFileSync(path, 'utf8');
 /** The shops that are shown to merchants; test/long/examples.test.ts runs them. */
 describe('the examples', () => {
   for (const shop of shops) {
-    it(`${shop} has at most ${linesMax} lines that are not blank, and a README of three commands`, () => {
+    it(`${shop} has at most ${linesMax} lines with words in them, and a README of three commands`, () => {
       const counted = filesOf(shop).filter(
         (path) => codeEndings.includes(extname(path)) && !notCounted.some((kind) => kind.test(path)),
       );
-      const lines = counted.flatMap((path) => read(path).split('\n')).filter((line) => line.trim() !== '');
+      const lines = counted.flatMap((path) => read(path).split('\n')).filter((line) => /\w/.test(line));
       expect(lines.length).to.be.within(1, linesMax);
       const [, commands] = /```sh\n([\s\S]*?)```/.exec(read(join(folder, shop, 'README.md')))!;
       expect(commands!.trim().split('\n')).to.have.length(3);
@@ -48,13 +53,44 @@ describe('the examples', () => {
     });
   }
 
-  for (const [path, language, head] of [['django/shop/signature.py', 'python', '']] as const)
+  for (const [path, language, head] of [
+    ['django/shop/signature.py', 'python', ''],
+    ['laravel/app/signature.php', 'php', '<?php\n\n'],
+  ] as const)
     it(`${path} is the verification of the guide`, () => {
       const [, sample] = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(
         read(join(root, 'docs/API.md')),
       )!;
       expect(read(join(folder, path))).to.equal(head + sample);
     });
+
+  it('have the same orders in Express as in Next', () => {
+    expect(read(join(folder, 'next/orders.js'))).to.equal(read(join(folder, 'express/orders.js')));
+  });
+
+  it('are PHP where they say so, and verify what the vectors say', async function () {
+    if (!isOnPath('php')) {
+      if (process.env.CI) throw new Error('no php: .ci/run installs it');
+      process.stdout.write('    no php: skipped\n');
+      this.skip();
+    }
+    const php = filesOf('laravel').filter((path) => extname(path) === '.php' || basename(path) === 'artisan');
+    expect(php.length).to.be.above(8);
+    for (const path of php) await run('php', ['-l', path]);
+    const file = join(root, 'test/unit/signature.vectors.json');
+    const { verify } = JSON.parse(read(file)) as {
+      verify: { tolerance_seconds?: number; verdict: string }[];
+    };
+    const isUsual = (seconds = 300) => seconds === 300;
+    const vectors = verify.filter(({ tolerance_seconds }) => isUsual(tolerance_seconds));
+    const program = `require $argv[1];
+      foreach (json_decode(stream_get_contents(STDIN), true) as $v) echo is_genuine(
+        base64_decode($v['body_base64']), $v['header'], $v['secret'], $v['now_seconds']) ? 'accept ' : 'refuse ';`;
+    const running = run('php', ['-r', program, '--', join(folder, 'laravel/app/signature.php')]);
+    running.child.stdin!.end(JSON.stringify(vectors));
+    const { stdout } = await running;
+    expect(stdout.trim().split(' ')).to.deep.equal(vectors.map(({ verdict }) => verdict));
+  });
 
   it('do not grow what npm ci installs', () => {
     const { workspaces } = JSON.parse(read(join(root, 'package.json')));
