@@ -32,7 +32,7 @@ import { type CollectionDeps, collectionCallEffects, collectionWriteEffects } fr
 import type { Config } from './config.ts';
 import { Events, Tails } from './events/events.ts';
 import { StepFeed } from './inspector/inspector.ts';
-import { AuditWatch, FeePlans } from './ledger/ledger.ts';
+import { AuditWatch, FeePlans, stripeOf } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Merchants } from './merchants/merchants.ts';
@@ -62,7 +62,7 @@ import {
   Settlements,
   settlementMigrations,
   settlementsSpec,
-  settlesOn,
+  settlesByDelay,
 } from './settlement/settlement.ts';
 import { outermost } from './standing.ts';
 import {
@@ -94,8 +94,6 @@ export const horizonMs = 2 * limits.minuteMs;
 
 /** A worker sends by what an endpoint was at most so long ago; what this process changes it knows at once. */
 const endpointMaxAgeMs = 50;
-/** Leases of counter stripes are stored under this name; stripe 0 is for the guarded debits alone, and never leased. */
-const stripePrefix = 'slot.';
 /** Short, because after a kill the next process waits this long before it sweeps. */
 const leaseMs = 15 * limits.secondMs;
 
@@ -177,8 +175,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     db,
     rails,
     stripe: stripe.number,
-    settlesOn: async (merchantId, capturedAtMs) =>
-      settlesOn(capturedAtMs, (await merchants.delayDays(merchantId)) ?? config.settlementDelayDays),
+    settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
     deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
   const definitions = definitionsOf({
@@ -324,18 +321,4 @@ function definitionsOf(deps: {
       migrations: breakerMigrations,
     },
   ];
-}
-
-/** The counter stripe of this process: a random one until a free one is leased. */
-function stripeOf(lease: Lease): { number(): number; lease(): Promise<void> } {
-  let stripe = 1 + Math.floor(Math.random() * limits.stripesMax);
-  let leased: number | undefined;
-  return {
-    number: () => stripe,
-    lease: async () => {
-      if (leased !== undefined && (await lease.hold(`${stripePrefix}${leased}`))) return;
-      leased = await lease.holdFirst(stripePrefix, 1, limits.stripesMax);
-      stripe = leased ?? stripe;
-    },
-  };
 }

@@ -66,6 +66,7 @@ export {
   statementOf,
   statementTrailingMs,
 } from './statement.ts';
+export { stripeOf } from './stripe.ts';
 export { type AuditState, AuditWatch, auditsSpec, breachesSpec } from './watch.ts';
 
 const zero = Long.ZERO;

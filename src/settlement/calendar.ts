@@ -25,3 +25,12 @@ export function settlementDate(atMs: number, delayDays: number): { date: string;
 export function settlesOn(capturedAtMs: number, delayDays: number): string | null {
   return delayDays === 0 ? null : settlementDate(capturedAtMs, delayDays).date;
 }
+
+/** The settlement date of a merchant's money, by its own delay or else the installation's `usualDays`. */
+export function settlesByDelay(
+  delayDays: (merchantId: string) => Promise<number | undefined>,
+  usualDays: number,
+): (merchantId: string, capturedAtMs: number) => Promise<string | null> {
+  return async (merchantId, capturedAtMs) =>
+    settlesOn(capturedAtMs, (await delayDays(merchantId)) ?? usualDays);
+}

@@ -17,7 +17,7 @@ import { dateDueAtMs } from '../time.ts';
 import type { Whose } from '../whose.ts';
 import { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 
-export { settlementDate, settlesOn } from './calendar.ts';
+export { settlementDate, settlesByDelay } from './calendar.ts';
 export { type SettlementDoc, settlementId, settlementsSpec } from './documents.ts';
 export { settlementCallEffects, settlementWriteEffects } from './effects.ts';
 export { settlementMigrations } from './migrations.ts';
