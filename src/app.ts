@@ -1,11 +1,13 @@
 import * as collections from './collections/admin.ts';
 import { isSandbox } from './collections/collections.ts';
+import { exportPayments } from './collections/exportAdmin.ts';
 import * as payments from './collections/routes.ts';
 import type { Config } from './config.ts';
 import { Docs } from './docs/docs.ts';
 import type { Tails } from './events/events.ts';
 import * as events from './events/routes.ts';
 import { forAnyone, type Health, livez, type Route, readyz, route, version } from './http/http.ts';
+import { showAccount } from './ledger/accountAdmin.ts';
 import * as books from './ledger/admin.ts';
 import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
@@ -20,6 +22,7 @@ import * as audit from './operators/auditAdmin.ts';
 import * as machines from './operators/machineAdmin.ts';
 import * as overview from './operators/overviewAdmin.ts';
 import * as queues from './operators/queueAdmin.ts';
+import { showRequest } from './operators/requestAdmin.ts';
 import { search } from './operators/searchAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
@@ -96,6 +99,7 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/merchants', 'viewer', merchants.listMerchants(deps)),
     route('GET', '/admin/merchants/:id', 'viewer', merchants.showMerchant(deps)),
     route('PATCH', '/admin/merchants/:id', 'operator', merchants.patchMerchant(deps)),
+    route('GET', '/admin/merchants/:id/account', 'viewer', showAccount(deps)),
     route('POST', '/admin/merchants/:id/keys', 'admin', keys.issueKey(deps)),
     route('GET', '/admin/merchants/:id/keys', 'viewer', keys.listKeys(deps)),
     route('POST', '/admin/keys/:id/rotate', 'admin', keys.rotateApiKey(deps)),
@@ -118,7 +122,9 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/rails', 'viewer', rails.listRails(deps)),
     route('GET', '/admin/reviews', 'viewer', collections.listReviews(deps)),
     route('GET', '/admin/collections', 'viewer', collections.listPayments(deps)),
+    route('GET', '/admin/collections.csv', 'viewer', exportPayments(deps)),
     route('GET', '/admin/search', 'viewer', search(deps)),
+    route('GET', '/admin/requests/:id', 'viewer', showRequest(deps)),
     route('GET', '/admin/audit', 'viewer', audit.listAudit(deps)),
     route('GET', '/admin/collections/:id/evidence', 'viewer', rails.showEvidence(deps)),
     route('GET', '/admin/machines', 'viewer', machines.listMachines(deps)),

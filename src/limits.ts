@@ -12,6 +12,8 @@ export const limits = {
 
   idempotencyKeyMaxChars: 255,
   idempotencyTtlMs: 24 * hourMs,
+  /** Why a request was refused can be looked up for so long. */
+  refusalsKeptMs: 7 * dayMs,
   /** How long a loser of a race waits to read the winner's answer before it says `idempotency_key_in_use`. */
   idempotencyWaitMs: 2 * secondMs,
 

@@ -22,6 +22,7 @@ import {
   insideOf,
   type OperatorPrincipal,
   type RateLimiter,
+  type Refusals,
   WrongTries,
 } from './http/http.ts';
 import type { Log } from './log.ts';
@@ -37,6 +38,7 @@ export interface MerchantAppDeps extends MerchantDeps {
   authenticate: Authenticate<Principal>;
   idempotency: IdempotencyStore;
   rateLimiter: RateLimiter;
+  refusals: Refusals;
   callbacks: Callbacks;
   health: Health;
   observe?: (line: AccessLine) => void;
@@ -44,13 +46,12 @@ export interface MerchantAppDeps extends MerchantDeps {
 
 /** The merchants' application. The order of its middleware is in http/serve.ts. */
 export function createMerchantApp(deps: MerchantAppDeps): Koa {
-  const { clock, log, config, authenticate, idempotency, rateLimiter, observe } = deps;
+  const { clock, log, config, authenticate, idempotency, rateLimiter, observe, refusals } = deps;
   const routes = merchantRoutes(deps);
   return createKoa({
     routes: [...routes, ...networkRoutes(deps.callbacks), ...healthRoutes(deps.health)],
     pages: docsOf(routes, merchantsUrlOf(config)).middleware,
-    clock,
-    log,
+    ...{ clock, log, refused: refusals.keep },
     authenticateMerchant: authenticate,
     idempotency,
     rate: {
@@ -65,7 +66,7 @@ export function createMerchantApp(deps: MerchantAppDeps): Koa {
 export function createOperatorApp(
   deps: OperatorDeps & ConsoleDeps & { health: Health; observe?: (line: AccessLine) => void },
 ): Koa {
-  const { clock, log, config, observe, db, actors, operators, health } = deps;
+  const { clock, log, config, observe, db, actors, operators, health, refusals } = deps;
   const { authenticate } = operators;
   const routes = operatorRoutes(deps);
   const tries = new WrongTries();
@@ -79,7 +80,15 @@ export function createOperatorApp(
   });
   return createKoa({
     routes: [...healthRoutes(health), ...routes],
-    ...{ clock, log, observe, tries, pages: pages.middleware, authenticateOperator: authenticate },
+    ...{
+      clock,
+      log,
+      observe,
+      tries,
+      refused: refusals.keep,
+      pages: pages.middleware,
+      authenticateOperator: authenticate,
+    },
   });
 }
 

@@ -122,6 +122,7 @@ function joinRooms(parts: Parameters<typeof wire>[0], stops: Stops): Wired {
   wired.feed.start();
   stops.push(async () => wired.feed.close());
   stops.push(() => wired.poster.close());
+  stops.push(() => wired.refusals.flush());
   stops.push(() => wired.committer.drain());
   stops.push(async () => wired.closeRails());
   return wired;
@@ -254,6 +255,7 @@ async function startListeners(
       callbacks: wired.callbacks,
       settleNow: (whose, id) => wired.settlements.settleNow(whose, { kind: 'merchant', id }),
       commit: (writes) => wired.actors.commit(writes),
+      refusals: wired.refusals,
       money: {
         entries: (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
         settlements: wired.settlementReader,

@@ -4,7 +4,7 @@ import { collectionsSpec } from './collections/collections.ts';
 import { sessionsSpec } from './console/console.ts';
 import { auditSpec } from './desk/desk.ts';
 import { eventsSpec } from './events/events.ts';
-import { idempotencySpec } from './http/http.ts';
+import { idempotencySpec, refusalsSpec } from './http/http.ts';
 import {
   auditsSpec,
   balancesSpec,
@@ -39,6 +39,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   eventsSpec,
   ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
   idempotencySpec,
+  refusalsSpec,
   merchantsSpec,
   apiKeysSpec,
   auditSpec,

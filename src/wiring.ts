@@ -31,6 +31,7 @@ import {
 import { type CollectionDeps, collectionCallEffects, collectionWriteEffects } from './collections/effects.ts';
 import type { Config } from './config.ts';
 import { Events, Tails } from './events/events.ts';
+import { Refusals } from './http/http.ts';
 import { StepFeed } from './inspector/inspector.ts';
 import { AuditWatch, FeePlans, stripeOf } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
@@ -133,6 +134,8 @@ export interface Wired {
   settlements: Settlements;
   settlementReader: SettlementReader;
   auditWatch: AuditWatch;
+  /** Why requests were refused. */
+  refusals: Refusals;
   feePlans: FeePlans;
   /** Takes or renews this process's counter stripe. */
   leaseStripe(): Promise<void>;
@@ -210,7 +213,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ actors, handover, lanes, bells, lease, merchants },
     ...{ collections, events, tails, webhooks, poster, webhookDeps, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
-    leaseStripe: stripe.lease,
+    ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),

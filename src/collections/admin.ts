@@ -1,6 +1,6 @@
 import type { Actors, Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
 import {
   ageFields,
@@ -8,8 +8,10 @@ import {
   listActors,
   listedAnswer,
   ModeField,
+  Moment,
   madeBounds,
   pageFields,
+  periodOf,
   StateFilter,
 } from '../desk/desk.ts';
 import { faulty, forOperators } from '../http/http.ts';
@@ -61,44 +63,56 @@ export function msisdnOf(sent: string): string | undefined {
   return 'fault' in parsed ? undefined : parsed.msisdn;
 }
 
-export function listPayments({ db, actors, clock }: PaymentAdminDeps) {
+/** What a list of collections, or a file of them, is narrowed by. */
+export const paymentFields = {
+  mode: Type.Optional(ModeField),
+  merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
+  state: StateFilter,
+  phone: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: limits.referenceMaxChars })),
+  failure_code: Type.Optional(Type.Enum([...failureCodes])),
+  from: Moment,
+  to: Moment,
+  ...ageFields,
+};
+const PaymentQuery = Type.Object(paymentFields);
+
+/** Reads pages of the collections that a query asks for. @throws parameter_invalid */
+export function paymentsOf({ db, actors, clock }: PaymentAdminDeps, query: Static<typeof PaymentQuery>) {
+  const msisdn = query.phone === undefined ? undefined : msisdnOf(query.phone);
+  if (query.phone !== undefined && msisdn === undefined) throw noPhone();
+  const filter = {
+    mode: query.mode,
+    merchantId: query.merchant,
+    states: query.state?.split(','),
+    msisdn,
+    reference: query.reference,
+    failureCode: query.failure_code,
+    ...madeBounds(query, clock.now()),
+    ...periodOf(query),
+  };
+  return (page: { limit: number; startingAfter?: string }) =>
+    listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
+}
+
+export function listPayments(deps: PaymentAdminDeps) {
   return forOperators({
     doc: described(
       'listPayments',
       'Collections of all merchants, newest first',
       200,
-      '`state` takes public statuses and names of states. Phones are masked. Where filters are put together that no ' +
+      '`state` takes public statuses and names of states, `from` (inclusive) and `to` (exclusive) a time or a date in Dar ' +
+        'es Salaam. Phones are masked. Where filters are put together that no ' +
         'index holds, a page looks at 10,000 collections at most and may hold fewer than `limit`: go on with ' +
         '`starting_after` set to `next` while `has_more`.',
     ),
     query: Type.Object(
-      {
-        mode: Type.Optional(ModeField),
-        merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
-        state: StateFilter,
-        phone: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
-        reference: Type.Optional(Type.String({ minLength: 1, maxLength: limits.referenceMaxChars })),
-        failure_code: Type.Optional(Type.Enum([...failureCodes])),
-        ...ageFields,
-        ...pageFields(idPattern('col')),
-      },
+      { ...paymentFields, ...pageFields(idPattern('col')) },
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const msisdn = query.phone === undefined ? undefined : msisdnOf(query.phone);
-      if (query.phone !== undefined && msisdn === undefined) throw noPhone();
-      const filter = {
-        mode: query.mode,
-        merchantId: query.merchant,
-        states: query.state?.split(','),
-        msisdn,
-        reference: query.reference,
-        failureCode: query.failure_code,
-        ...madeBounds(query, clock.now()),
-      };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
-      const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
-      return { status: 200, body: listedAnswer(listed, paymentRow) };
+      return { status: 200, body: listedAnswer(await paymentsOf(deps, query)(page), paymentRow) };
     },
   });
 }

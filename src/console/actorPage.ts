@@ -3,9 +3,11 @@ import { tabsCard } from './actorTabs.ts';
 import { type FormSpec, formOf } from './forms.ts';
 import { chartCard, stepsCard, walkOf } from './history.ts';
 import { card, facts } from './layout.ts';
+import { idLink, withLinks } from './links.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
+import { merchantLinks } from './whose.ts';
 import { ago, left, pill, shortId, spaced, timerWords, typedMoment } from './words.ts';
 
 /**
@@ -21,7 +23,7 @@ export const showActor: Show = async (visit) => {
 ${await headline(visit, actor)}
 <div class="split ${visit.query.get('chart') ? 'wide' : ''}">
 <div class="main">${await chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
-<aside class="side" id="side" data-live>${nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
+<aside class="side" id="side" data-live>${await nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
 </div>
 ${await tabsCard(visit, actor)}`;
   return {
@@ -49,12 +51,12 @@ async function headline(visit: Visit, actor: Actor): Promise<Html> {
 <code title="where it is on its chart">${actor.state}</code>
 <span class="quiet">for ${ago(actor.updated_at, visit.nowMs)}</span>
 <a href="${address(visit, `/inspector?actor=${encodeURIComponent(actor.id)}`)}">Inspect</a></p>
-${quarantined ? html`<p class="fault" role="alert">Set aside since ${ago(quarantined.at, visit.nowMs)}: ${quarantined.why}. It takes no step until somebody repaired it.</p>` : ''}
+${quarantined ? html`<p class="fault" role="alert">Set aside since ${ago(quarantined.at, visit.nowMs)}: ${withLinks(visit, quarantined.why)}. It takes no step until somebody repaired it.</p>` : ''}
 </header>`;
 }
 
 /** What happens next by itself. */
-function nowCard(visit: Visit, actor: Actor): Html {
+async function nowCard(visit: Visit, actor: Actor): Promise<Html> {
   const timers = actor.timers.map(
     ({ event, due_at: due }) =>
       html`<li><span>${timerWords(event) ?? event}</span><b>${left(due, visit.nowMs)}</b></li>`,
@@ -71,17 +73,25 @@ function nowCard(visit: Visit, actor: Actor): Html {
   return card(
     'What comes by itself',
     html`${progress}${timers.length + calls.length === 0 ? rest : html`<ul class="timers">${timers}${calls}</ul>`}
-${facts([
-  ['steps', actor.seq],
-  ['version of the chart', actor.machine_version],
-  [
-    'merchant',
-    actor.merchant_id.startsWith('mer_')
-      ? html`<a href="${address(visit, `/merchants/${actor.merchant_id}`)}">${shortId(actor.merchant_id)}</a>`
-      : '–',
-  ],
-])}`,
+${facts([...(await relations(visit, actor)), ['version of the chart', actor.machine_version]])}`,
   );
+}
+
+/** Whose it is, and what else it belongs to, each with the way there. */
+async function relations(visit: Visit, actor: Actor): Promise<(readonly [string, Html])[]> {
+  const { id, data, machine } = actor;
+  const merchant = await merchantLinks(visit, [actor]);
+  const delivery =
+    machine === 'delivery' ? await visit.read('/admin/deliveries/:id', { params: { id } }) : undefined;
+  const named = [
+    ['endpoint', delivery?.endpoint_id ?? data.endpointId],
+    ['payment', delivery?.collection_id],
+    ['event', delivery?.event_id],
+  ] as const;
+  const links = named.flatMap(([name, of]) =>
+    typeof of === 'string' ? [[name, idLink(visit, of)] as const] : [],
+  );
+  return [['merchant', merchant(actor.merchant_id)], ...links];
 }
 
 interface EventWords {

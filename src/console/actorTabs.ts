@@ -1,26 +1,16 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
 import { choices, facts, table } from './layout.ts';
+import { accountWords, idLink, withLinks } from './links.ts';
 import { address, type List, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
 import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
-import {
-  accountWords,
-  ago,
-  kindWords,
-  label,
-  moment,
-  money,
-  pill,
-  reasonWords,
-  shortId,
-  span,
-} from './words.ts';
+import { ago, kindWords, label, moment, money, pill, reasonWords, span } from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
 
-const context: Tab = ['', 'Context', (_visit, actor) => contextTab(actor)];
-const raw: Tab = ['raw', 'Document', (_visit, actor) => block(JSON.stringify(actor, null, 2))];
+const context: Tab = ['', 'Context', contextTab];
+const raw: Tab = ['raw', 'Document', (visit, actor) => block(visit, JSON.stringify(actor, null, 2))];
 const audit: Tab = ['audit', 'Audit', (visit, actor) => auditOf(visit, actor.id)];
 const ledger: Tab = ['ledger', 'Ledger', ledgerTab];
 
@@ -33,11 +23,11 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
   ],
   delivery: [
     ['', 'Attempts', attemptsTab],
-    ['context', 'Context', (_visit, actor) => contextTab(actor)],
+    ['context', 'Context', contextTab],
   ],
   endpoint: [
     ['', 'Deliveries', endpointDeliveries],
-    ['context', 'Context', (_visit, actor) => contextTab(actor)],
+    ['context', 'Context', contextTab],
   ],
   settlement: [context, ledger],
 };
@@ -56,28 +46,40 @@ ${await read(visit, actor)}
 </section>`;
 }
 
-function contextTab({ context: inside, data }: Actor): Html {
+function contextTab(visit: Visit, { context: inside, data }: Actor): Html {
   const rows = (all: Readonly<Record<string, unknown>>) =>
     facts(
-      Object.entries(all).map(
-        ([name, value]) => [label(name.replace(/(Tzs|Ms)$/, '')), shown(name, value)] as const,
-      ),
+      Object.entries(all).map(([name, value]) => [contextWords(name), shown(visit, name, value)] as const),
     );
   return html`<div class="pair"><div><h3>What it is about</h3>${rows(data)}</div><div><h3>What the chart remembers</h3>${rows(inside)}</div></div>`;
 }
 
+/** What a chart remembers, as people would say it, where its own name says something else. */
+function contextWords(name: string): string {
+  return contextNames[name] ?? label(name.replace(/(Tzs|Ms)$/, ''));
+}
+
+const contextNames: Readonly<Record<string, string>> = {
+  // It says which wait is next, and no more: it begins anew whenever those do.
+  asks: 'questions since the waits began anew',
+  tries: 'attempts',
+  bell: 'to be asked again at once',
+};
+
 const isoPattern = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 /** Times, amounts and durations as people read them. */
-export function shown(name: string, value: unknown): Part {
+export function shown(visit: Visit, name: string, value: unknown): Part {
   if (value === null || value === undefined || value === '') return html`<span class="quiet">–</span>`;
   if (typeof value === 'number') return figure(name, value);
-  if (typeof value === 'string') return isoPattern.test(value) ? moment(value) : value;
+  if (typeof value === 'string') return isoPattern.test(value) ? moment(value) : withLinks(visit, value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  const inner = Object.entries(value as object);
+  if (inner.length === 0) return html`<span class="quiet">–</span>`;
   if (Array.isArray(value))
-    return value.map((each, index) => html`${index > 0 ? ', ' : ''}${shown(name, each)}`);
-  return html`<ul class="inner">${Object.entries(value as object).map(
-    ([inner, each]) => html`<li><span>${label(inner.replace(/Ms$/, ''))}</span> ${shown(inner, each)}</li>`,
+    return value.map((each, index) => html`${index > 0 ? ', ' : ''}${shown(visit, name, each)}`);
+  return html`<ul class="inner">${inner.map(
+    ([part, each]) => html`<li><span>${contextWords(part)}</span> ${shown(visit, part, each)}</li>`,
   )}</ul>`;
 }
 
@@ -89,17 +91,17 @@ function figure(name: string, value: number): Part {
   return /Ms$/.test(name) ? span(value) : value;
 }
 
-function block(text: string): Html {
-  return html`<pre class="block" tabindex="0">${text}</pre>`;
+function block(visit: Visit, text: string): Html {
+  return html`<pre class="block" tabindex="0">${withLinks(visit, text)}</pre>`;
 }
 
 async function ledgerTab(visit: Visit, { id, mode }: Actor): Promise<Html> {
   const list = await visit.read('/admin/ledger/entries', { query: { mode, source: id, limit: 50 } });
-  return entriesTable(list.data);
+  return entriesTable(visit, list.data);
 }
 
 /** Journal entries with their lines. */
-export function entriesTable(entries: readonly Entry[]): Html {
+export function entriesTable(visit: Visit, entries: readonly Entry[]): Html {
   return table<Entry>(
     [
       { head: 'Posted', cell: ({ posted_at }) => moment(posted_at) },
@@ -107,6 +109,7 @@ export function entriesTable(entries: readonly Entry[]): Html {
         head: 'What',
         cell: ({ type, posting_key }) => html`<span title="${posting_key}">${kindWords(type)}</span>`,
       },
+      { head: 'Of', cell: ({ source }) => idLink(visit, source.id) },
       { head: 'Gross', kind: 'right', cell: ({ gross }) => money(gross) },
       { head: 'Fee', kind: 'right', cell: ({ fee }) => money(fee) },
       { head: 'Net', kind: 'right', cell: ({ net }) => money(net) },
@@ -116,7 +119,7 @@ export function entriesTable(entries: readonly Entry[]): Html {
         cell: ({ lines }) =>
           html`<ul class="lines">${lines.map(
             ({ account, debit, credit }) =>
-              html`<li><span>${debit ? 'debit' : 'credit'}</span>${accountWords(account)}${money(debit || credit)}</li>`,
+              html`<li><span>${debit ? 'debit' : 'credit'}</span>${accountWords(visit, account)}${money(debit || credit)}</li>`,
           )}</ul>`,
       },
     ],
@@ -174,14 +177,17 @@ export function deliveriesTable(visit: Visit, list: List<Delivery>): Html {
     [
       {
         head: 'Delivery',
-        cell: ({ id }) => html`<a href="${address(visit, `/actors/${id}`)}">${shortId(id)}</a>`,
+        cell: ({ id }) => idLink(visit, id),
       },
       { head: 'State', cell: ({ state }) => pill(state) },
-      { head: 'Event', cell: ({ event_type }) => event_type },
+      { head: 'Event', cell: ({ event_id, event_type }) => idLink(visit, event_id, event_type) },
+      {
+        head: 'Payment',
+        cell: ({ collection_id }) => (collection_id ? idLink(visit, collection_id) : '–'),
+      },
       {
         head: 'Endpoint',
-        cell: ({ endpoint_id }) =>
-          html`<a href="${address(visit, `/actors/${endpoint_id}`)}">${shortId(endpoint_id)}</a>`,
+        cell: ({ endpoint_id }) => idLink(visit, endpoint_id),
       },
       { head: 'Attempts', kind: 'right', cell: ({ attempts }) => attempts },
       { head: 'Last reason', cell: ({ last_reason }) => (last_reason ? reasonWords(last_reason) : '–') },
@@ -217,5 +223,5 @@ async function attemptsTab(visit: Visit, { id }: Actor): Promise<Html> {
   const sent = detail.is_masked
     ? 'What is signed and sent, with the phone masked: operators see the exact bytes'
     : 'The exact bytes that are signed and sent';
-  return html`<h3>Attempts</h3>${attempts}<h3>${sent}</h3>${block(detail.body ?? 'The event is gone.')}`;
+  return html`<h3>Attempts</h3>${attempts}<h3>${sent}</h3>${block(visit, detail.body ?? 'The event is gone.')}`;
 }

@@ -1,5 +1,7 @@
-import { type Html, html } from '../pages/pages.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
+import { filterForm } from './filterForm.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
+import { idLink } from './links.ts';
 import { pageOf } from './overviewPage.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
@@ -35,17 +37,23 @@ export const showCollections: Show = async (visit) => {
   const merchant = await merchantLinks(visit, list.data);
   const rows = table<Row>(
     [
-      {
-        head: 'Collection',
-        cell: ({ id }) => html`<a href="${address(visit, `/actors/${id}`)}">${shortId(id)}</a>`,
-      },
-      { head: 'State', cell: ({ state }) => pill(state) },
-      { head: 'Amount', kind: 'right', cell: ({ amount }) => money(amount) },
-      { head: 'From', cell: ({ phone }) => phone },
+      { head: 'Collection', cell: ({ id }) => idLink(visit, id) },
+      { head: 'State', card: 'first end', cell: ({ state }) => pill(state) },
+      { head: 'Amount', kind: 'right', card: 'first', cell: ({ amount }) => money(amount) },
+      { head: 'From', card: 'end', cell: ({ phone }) => phone },
       { head: 'Reference', kind: 'wide', cell: ({ reference }) => reference },
       { head: 'Merchant', kind: 'name', cell: ({ merchant_id: id }) => merchant(id) },
-      { head: 'Next timer', cell: ({ due_at }) => (due_at ? left(due_at, visit.nowMs) : '–') },
-      { head: 'Age', kind: 'right', cell: ({ created_at }) => ago(created_at, visit.nowMs) },
+      {
+        head: 'Next timer',
+        card: 'none',
+        cell: ({ due_at }) => (due_at ? left(due_at, visit.nowMs) : '–'),
+      },
+      {
+        head: 'Age',
+        kind: 'right',
+        card: 'end',
+        cell: ({ created_at }) => ago(created_at, visit.nowMs),
+      },
     ],
     list.data,
     'No collection like this.',
@@ -55,6 +63,15 @@ export const showCollections: Show = async (visit) => {
 <div class="top"><h1>Collections</h1></div>
 <div class="filters">${choices(visit, 'state', states)}${choices(visit, 'newer_than', ages)}
 ${narrowed(visit, ['merchant', 'phone', 'reference', 'failure_code', 'older_than', ...(isOther ? ['state'] : [])])}</div>
+${filterForm(visit, {
+  id: 'period',
+  fields: [
+    { name: 'from', text: 'created from', type: 'date' },
+    { name: 'to', text: 'to, not included', type: 'date' },
+  ],
+  hint: 'Days in Dar es Salaam. The file has all that is shown here and on further pages.',
+  file: { address: address(visit, '/collections.csv'), text: 'Download (CSV)' },
+})}
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>`;
   return { title: 'Collections', nav: 'collections', live: 'often', body };
 };
@@ -82,9 +99,9 @@ function hitsTable(visit: Visit, hits: readonly Hit[]): Html {
     [
       { head: 'What', cell: ({ object }) => label(object) },
       { head: 'Id', cell: ({ id, link }) => html`<a href="${pageOf(visit, link)}">${shortId(id)}</a>` },
-      { head: 'State', cell: ({ state }) => (state ? pill(state) : '–') },
+      { head: 'State', cell: ({ object, state }) => stateOf(object, state) },
       { head: 'Amount', kind: 'right', cell: ({ amount }) => (amount === undefined ? '–' : money(amount)) },
-      { head: 'Reference', kind: 'wide', cell: ({ reference }) => reference ?? '–' },
+      { head: 'Reference or name', kind: 'wide', cell: ({ reference, name }) => reference ?? name ?? '–' },
       { head: 'Found by', cell: ({ matched }) => matched },
     ],
     hits,
@@ -92,6 +109,12 @@ function hitsTable(visit: Visit, hits: readonly Hit[]): Html {
   );
 }
 
+/** A refused request has a code, and no state. */
+function stateOf(object: string, state: string | undefined): Part {
+  if (state === undefined) return '–';
+  return object === 'refused_request' ? html`<span class="pill bad">${state}</span>` : pill(state);
+}
+
 function searchHelp(wanted: string): Html {
-  return html`<p>${wanted === '' ? '' : html`Nothing is called <b>${wanted}</b>. `}Three characters at least: the beginning of an id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a phone number, a merchant’s reference, the network’s receipt, or the request id (<code>req_…</code>) that an answer carried.</p>`;
+  return html`<p>${wanted === '' ? '' : html`Nothing is called <b>${wanted}</b>. `}Three characters at least: the beginning of an id (<code>col_…</code>, <code>dlv_…</code>, <code>we_…</code>, <code>mer_…</code>, <code>evt_…</code>), a whole <code>stl_…</code> or <code>txn_…</code>, a phone number, a merchant’s name or reference, the network’s receipt, or the request id (<code>req_…</code>) that an answer carried, also of a refusal within seven days.</p>`;
 }

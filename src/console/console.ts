@@ -34,6 +34,7 @@ import type { ReadPath, Show, Trial, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { showQueues } from './queuePage.ts';
+import { showRequest } from './requestPage.ts';
 import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
 import { showDeliveries, showEndpoints } from './webhookPages.ts';
@@ -80,11 +81,16 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/queues', showQueues],
   ['/audit', showAudit],
   ['/operators', showOperators],
+  ['/requests/:id', showRequest],
   ['/search', search],
 ];
 
+/** Where they are, below the mode. */
+export const pagePaths: readonly string[] = pages.map(([path]) => path);
+
 /** What is loaded from the operators' routes as it is. */
 const files: readonly (readonly [path: string, from: ReadPath])[] = [
+  ['/collections.csv', '/admin/collections.csv'],
   ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
   ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
   ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],
@@ -148,7 +154,7 @@ export class Console {
     state.route = found.pattern;
     const answer = await this.#options.inside.call({
       ...{ route: `GET ${found.target}`, params, principal, requestId: state.requestId },
-      ...(found.target.endsWith('.csv') ? { query: periodOf(ctx, mode) } : {}),
+      ...(found.target.endsWith('.csv') ? { query: fileQuery(ctx, mode) } : {}),
     });
     ctx.set((answer.headers ?? {}) as Record<string, string>);
     // A drawing brings its own style, which our pages' policy would take from it.
@@ -309,11 +315,11 @@ function queryText(query: object | undefined): URLSearchParams | undefined {
   return new URLSearchParams(told.map(([name, value]): [string, string] => [name, String(value)]));
 }
 
-/** A statement's mode is the page's; its period what the form says, if anything. */
-function periodOf(ctx: Context, mode: string): URLSearchParams {
+/** A file's mode is the page's; the rest what its form says, if anything. */
+function fileQuery(ctx: Context, mode: string): URLSearchParams {
   const query = new URLSearchParams(ctx.querystring);
   query.set('mode', mode);
-  for (const name of ['from', 'to']) if (!query.get(name)) query.delete(name);
+  for (const [name, value] of [...query]) if (value === '') query.delete(name);
   return query;
 }
 

@@ -1,6 +1,7 @@
 import { chartSvg, type Detail } from '../charts/charts.ts';
 import { type Html, html, trusted } from '../pages/pages.ts';
 import { choices } from './layout.ts';
+import { withLinks } from './links.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';
 import { eventWords, moment, pill, reasonWords, span, stateWords } from './words.ts';
@@ -102,7 +103,7 @@ function stepRow(visit: Visit, { steps, at }: Walk, step: Step, index: number): 
   return html`<li class="${isAhead ? 'ahead' : ''}" ${isNow ? html`aria-current="step"` : ''}>
 <a class="when" href="${withStep(visit, index + 1)}">${moment(step.at)}</a>
 <span class="gap">${gap ? html`+${gap}` : ''}</span>
-<span class="what"><b title="${step.event.type}">${eventWords(step.event.type)}</b>${note ? html` <q>${note}</q>` : ''}
+<span class="what"><b title="${step.event.type}">${eventWords(step.event.type)}</b>${note ? html` <q>${withLinks(visit, note)}</q>` : ''}
 <small>${causeWords(step.cause)}${step.actions.length ? html` · ${step.actions.join(', ')}` : ''}</small></span>
 <span class="where">${step.from === step.to ? html`<span class="quiet" title="${step.to}">stays</span>` : html`${step.from ? html`<span class="from" title="${step.from}">${stateWords(step.from)} →</span> ` : ''}${pill(step.to)}`}</span>
 </li>

@@ -46,14 +46,15 @@ export function framed(visit: Visit, page: Page): string {
   );
   const body = html`
 <a class="skip" href="#main">To the content</a>
-<header class="bar">
+<header>
+<div class="bar">
   <a class="brand" href="/console/${mode}"><img src="${icon.path}" alt="" width="26" height="26"><span>Kusanya</span></a>
   <nav aria-label="Mode" class="modes">${(['test', 'live'] as const).map(
     (each) =>
       html`<a href="/console/${each}" class="${each}" ${each === mode ? html`aria-current="true"` : ''}>${each}</a>`,
   )}</nav>
   <form class="search" action="/console/${mode}/search" role="search">
-    <input type="search" name="q" aria-label="Search" placeholder="An id, a phone number, a reference" value="${visit.query.get('q') ?? ''}" maxlength="100">
+    <input type="search" name="q" aria-label="Search" placeholder="An id, phone number, name or reference" value="${visit.query.get('q') ?? ''}" maxlength="100">
     <button>Search</button>
   </form>
   <form class="who" method="post" action="/console/sign-out">
@@ -61,9 +62,10 @@ export function framed(visit: Visit, page: Page): string {
     <a class="name" href="/console/${mode}/operators" title="${operator.role}">${operator.name}</a>
     <button class="plain">Sign out</button>
   </form>
-</header>
+</div>
 <nav class="pages" aria-label="Pages"><ul>${links}</ul></nav>
 ${mode === 'live' ? html`<p class="banner">Live: real money of real people.</p>` : ''}
+</header>
 <main id="main">${page.body}</main>
 <p id="moved" class="moved" role="status" hidden>Something changed here while you were writing. <a href="${visit.here}">Show it</a></p>`;
   return document({ title: page.title, mode, live: page.live, nowMs }, body);
@@ -86,16 +88,24 @@ interface Column<Row> {
   cell: (row: Row) => Part;
   /** `right` for figures; `wide` for what needs a line; `name` for what people called something, however long. */
   kind?: 'right' | 'wide' | 'name';
+  /** Where it stands when rows are cards, on a phone: on top, at the end of its line, nowhere; else on a line below. */
+  card?: 'first' | 'end' | 'first end' | 'none';
 }
 
+/** On a phone a row is a list of its cells, each under its name; where columns say `card`, a card. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  const head = columns.map(({ head, kind }) => html`<th scope="col" class="${kind ?? ''}">${head}</th>`);
+  const classOf = ({ kind, card }: Column<Row>) =>
+    [kind ?? '', ...(card?.split(' ').map((place) => `card-${place}`) ?? [])].join(' ').trim();
+  const head = columns.map(
+    (column) => html`<th scope="col" class="${column.kind ?? ''}">${column.head}</th>`,
+  );
   const body = rows.map(
     (row) =>
-      html`<tr>${columns.map(({ head, cell, kind }) => html`<td class="${kind ?? ''}" data-head="${head}">${cell(row)}</td>`)}</tr>\n`,
+      html`<tr>${columns.map((column) => html`<td class="${classOf(column)}" data-head="${column.head}">${column.cell(row)}</td>`)}</tr>\n`,
   );
-  return html`<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+  const isCards = columns.some(({ card }) => card !== undefined);
+  return html`<div class="scroll"><table class="${isCards ? 'cards' : ''}"><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
 }
 
 /** Names and values, one below the other. */

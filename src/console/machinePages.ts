@@ -1,9 +1,10 @@
 import { chartSvg } from '../charts/charts.ts';
 import { type Html, html, trusted } from '../pages/pages.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
+import { idLink } from './links.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, figures, left, pill, shortId, spaced, stateWords, toneOf } from './words.ts';
+import { ago, figures, left, pill, spaced, stateWords, toneOf } from './words.ts';
 
 /** The machines: what is drawn is what runs, with how many stand where. */
 type Machine = RowOf<'/admin/machines'>;
@@ -73,7 +74,7 @@ export const showActors: Show = async (visit) => {
     [
       {
         head: 'Actor',
-        cell: (row) => html`<a href="${address(visit, `/actors/${row.id}`)}">${shortId(row.id)}</a>`,
+        cell: ({ id }) => idLink(visit, id),
       },
       {
         head: 'State',
@@ -84,7 +85,6 @@ export const showActors: Show = async (visit) => {
       },
       { head: 'For', cell: ({ updated_at }) => ago(updated_at, visit.nowMs) },
       { head: 'Due in', cell: ({ due_at }) => (due_at ? left(due_at, visit.nowMs) : '–') },
-      { head: 'Steps', kind: 'right', cell: ({ seq }) => seq },
       { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
     ],
     list.data,

@@ -1,9 +1,10 @@
 import type { Mode } from '../mode.ts';
-import { type Html, html } from '../pages/pages.ts';
+import { type Html, html, type Part } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
 import { card, facts, pager, table } from './layout.ts';
+import { idLink } from './links.ts';
 import { address, type List, queryOf, type Show, type Visit } from './page.ts';
-import type { ApiKey, FeePlan, Merchant } from './shapes.ts';
+import type { Account, ApiKey, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';
 
@@ -17,11 +18,11 @@ export const showMerchants: Show = async (visit) => {
         kind: 'wide',
         cell: ({ id, name }) => html`<a href="${address(visit, `/merchants/${id}`)}">${name}</a>`,
       },
-      { head: 'Id', cell: ({ id }) => shortId(id) },
+      { head: 'Id', cell: ({ id }) => idLink(visit, id) },
       { head: 'State', cell: ({ suspended }) => stateOf(suspended) },
       {
         head: 'Settled after',
-        cell: ({ settlement_delay_days: days }) => (days === null ? 'the default' : `${days} days`),
+        cell: ({ settlement_delay_days: days }) => (days === null ? 'as everybody' : daysWords(days)),
       },
       { head: 'Late payments', cell: ({ late_payments }) => late_payments },
       { head: 'Since', cell: ({ created_at }) => moment(created_at) },
@@ -49,6 +50,10 @@ ${create.toString() ? card('Create', create) : ''}`;
   return { title: 'Merchants', nav: 'merchants', body };
 };
 
+function daysWords(days: number): string {
+  return days === 0 ? 'at once' : days === 1 ? '1 day' : `${days} days`;
+}
+
 function stateOf(suspended: boolean): Html {
   return suspended
     ? html`<span class="pill bad">suspended</span>`
@@ -58,8 +63,9 @@ function stateOf(suspended: boolean): Html {
 export const showMerchant: Show = async (visit) => {
   const { mode } = visit;
   const id = visit.params.id!;
-  const [merchant, keys, endpoints, plans] = await Promise.all([
+  const [merchant, account, keys, endpoints, plans] = await Promise.all([
     visit.read('/admin/merchants/:id', { params: { id } }),
+    visit.read('/admin/merchants/:id/account', { params: { id }, query: { mode } }),
     visit.read('/admin/merchants/:id/keys', { params: { id } }),
     visit.read('/admin/merchants/:id/endpoints', { params: { id } }),
     visit.read('/admin/fee-plans'),
@@ -74,17 +80,32 @@ ${card(`Keys, ${mode}`, keysTable(visit, ofMode(keys)))}
 ${card(`Endpoints, ${mode}`, await endpointsTable(visit, ofMode(endpoints)))}
 ${card('To hand over', onboarding(visit, '<the key>'))}
 </div><aside class="side">
-${card('What it has', merchantFacts(visit, merchant))}
+${balanceCard(visit, account)}
+${card('What holds for it', merchantFacts(visit, merchant, account))}
 ${card('What you can do', merchantForms(visit, merchant, plans.data))}
 </aside></div>`;
   return { title: merchant.name, nav: 'merchants', body };
 };
 
-function merchantFacts(visit: Visit, merchant: Merchant): Html {
+/** What a merchant has in the page's mode. */
+export function balanceCard(visit: Visit, { merchant_id: id, balance }: Account): Html {
+  const ledger = html`<a href="${address(visit, `/ledger?merchant=${id}`)}">what changed it</a>`;
+  return card(
+    html`Balance <span class="quiet">${visit.mode}</span>`,
+    html`${facts([
+      ['pending', money(balance.pending)],
+      ['available', money(balance.available)],
+      ['reserved', money(balance.reserved)],
+    ])}<p class="quiet">${ledger}</p>`,
+  );
+}
+
+function merchantFacts(visit: Visit, merchant: Merchant, account: Account): Html {
   const { id } = merchant;
-  const orDefault = (value: Html | string | undefined) =>
-    value ?? html`<span class="quiet">the default</span>`;
-  const amount = (value: number | null) => orDefault(value === null ? undefined : money(value));
+  /** What holds, and whether that is the merchant's own or what everybody has. */
+  const term = (own: unknown, words: Part) =>
+    own === null ? html`${words} <span class="quiet">as everybody</span>` : words;
+  const plan = account.fee_plan;
   const links = [
     [`/collections?merchant=${id}`, 'Collections'],
     [`/endpoints?merchant=${id}`, 'Endpoints'],
@@ -93,13 +114,19 @@ function merchantFacts(visit: Visit, merchant: Merchant): Html {
     [`/ledger?merchant=${id}`, 'Ledger'],
     [`/audit?merchant=${id}`, 'Audit'],
   ].map(([path, text]) => html`<li><a href="${address(visit, path!)}">${text}</a></li>`);
-  const days = merchant.settlement_delay_days;
   return html`<ul class="links">${links}</ul>${statementForm(visit, id)}${facts([
-    ['settled after', orDefault(days === null ? undefined : `${days} days`)],
+    [
+      'fee',
+      html`${feeWords(plan)} <span class="quiet">plan ${idLink(visit, plan.id, plan.name)}, version ${plan.version}</span>`,
+    ],
+    ['settled after', term(merchant.settlement_delay_days, daysWords(account.settlement_delay_days))],
     ['late payments', merchant.late_payments],
-    ['smallest amount', amount(merchant.amount_min)],
-    ['largest amount', amount(merchant.amount_max)],
-    ['requests a second', orDefault(merchant.rate_limit_per_second?.toString())],
+    ['smallest amount', term(merchant.amount_min, money(account.amount_min))],
+    ['largest amount', term(merchant.amount_max, money(account.amount_max))],
+    [
+      'requests a second',
+      term(merchant.rate_limit_per_second, account.rate_limit_per_second || 'as many as it likes'),
+    ],
     ['changes its own live endpoints', merchant.manages_live_endpoints ? 'yes' : 'no'],
     ['since', moment(merchant.created_at)],
   ])}`;
@@ -184,7 +211,7 @@ function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
     [
       {
         head: 'Key',
-        cell: ({ id, last4 }) => html`${shortId(id)} <span class="quiet">ends in ${last4}</span>`,
+        cell: ({ id, last4 }) => html`${idLink(visit, id)} <span class="quiet">ends in ${last4}</span>`,
       },
       { head: 'State', cell: (key) => keyState(key, visit.nowMs) },
       {
@@ -196,7 +223,7 @@ function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
         head: 'Last used',
         cell: ({ last_used_at }) => (last_used_at ? html`${ago(last_used_at, visit.nowMs)} ago` : 'never'),
       },
-      { head: '', kind: 'wide', cell: (key) => (key.revoked_at ? '' : keyForms(visit, key)) },
+      { head: 'Change', kind: 'wide', cell: (key) => (key.revoked_at ? '' : keyForms(visit, key)) },
     ],
     keys,
     'No key in this mode.',

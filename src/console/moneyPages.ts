@@ -2,10 +2,12 @@ import { type Html, html } from '../pages/pages.ts';
 import { entriesTable, shown } from './actorTabs.ts';
 import { formOf } from './forms.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
+import { accountWords, idLink } from './links.ts';
+import { balanceCard } from './merchantPages.ts';
 import { type Answered, address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import type { FeePlan } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { accountWords, ago, feeWords, figures, kindWords, label, moment, money, pill } from './words.ts';
+import { ago, feeWords, figures, kindWords, label, moment, money, pill, stateWords } from './words.ts';
 
 /** Settlements and the books. */
 type SettlementRow = RowOf<'/admin/settlements'>;
@@ -17,21 +19,22 @@ export const showSettlements: Show = async (visit) => {
     [
       {
         head: 'Date',
-        cell: ({ id, settlement_date }) =>
-          html`<a href="${address(visit, `/actors/${id}`)}">${settlement_date}</a>`,
+        cell: ({ id, settlement_date }) => idLink(visit, id, settlement_date),
       },
       { head: 'State', cell: ({ state }) => pill(state) },
       { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
       { head: 'Settled', kind: 'right', cell: ({ amount }) => money(amount) },
       { head: 'Still pending', kind: 'right', cell: ({ pending }) => money(pending) },
       { head: 'Parts', kind: 'right', cell: ({ parts }) => parts },
-      { head: 'Due', cell: ({ due_at }) => moment(due_at) },
+      { head: 'Settles at', cell: ({ due_at }) => moment(due_at) },
       { head: 'Settled at', cell: ({ settled_at }) => moment(settled_at) },
     ],
     list.data,
     'No settlement like this.',
   );
-  const states = ['', 'due', 'held', 'settled'].map((state) => [state, state || 'all'] as const);
+  const states = ['', 'due', 'held', 'settled'].map(
+    (state) => [state, state ? stateWords(state) : 'all'] as const,
+  );
   const run = formOf(visit, {
     id: 'run',
     to: 'POST /admin/settlements/run',
@@ -67,19 +70,35 @@ type Audited = LedgerAudit['recent'];
 type LedgerAudit = Answered<'/admin/ledger/audit'>;
 
 export const showLedger: Show = async (visit) => {
-  const [list, balance, audit] = await Promise.all([
+  const merchant = visit.query.get('merchant');
+  const [list, books] = await Promise.all([
     visit.read('/admin/ledger/entries', { query: queryInMode(visit) }),
-    visit.read('/admin/ledger/trial-balance', { query: { mode: visit.mode } }),
-    visit.read('/admin/ledger/audit'),
+    merchant ? booksOf(visit, merchant) : allBooks(visit),
   ]);
   const known = choicesOfTypes(visit);
   const body = html`
 ${moneyTop(visit, 'Ledger')}
-<div class="numbers" id="books">${balanceCard(balance)}${auditCard(visit, audit)}</div>
+<div class="numbers" id="books">${books}</div>
 <section class="card" id="entries"><div class="title"><h2>Entries</h2>${known}${narrowed(visit, ['merchant', 'account', 'source', 'settlement_date'])}</div>
-${entriesTable(list.data)}${pager(visit, list)}</section>`;
+${entriesTable(visit, list.data)}${pager(visit, list)}</section>`;
   return { title: 'Ledger', nav: 'money', body };
 };
+
+async function allBooks(visit: Visit): Promise<Html> {
+  const [balance, audit] = await Promise.all([
+    visit.read('/admin/ledger/trial-balance', { query: { mode: visit.mode } }),
+    visit.read('/admin/ledger/audit'),
+  ]);
+  return html`${trialCard(visit, balance)}${auditCard(visit, audit)}`;
+}
+
+/** Of one merchant: the balance that the entries below add up to. */
+async function booksOf(visit: Visit, id: string): Promise<Html> {
+  const query = { mode: visit.mode };
+  const account = await visit.read('/admin/merchants/:id/account', { params: { id }, query });
+  const merchant = await merchantLinks(visit, [account]);
+  return html`${card('Merchant', html`<p>${merchant(id)}</p>`)}${balanceCard(visit, account)}`;
+}
 
 /** The kinds of entries that the route itself knows. */
 function choicesOfTypes(visit: Visit): Html {
@@ -94,7 +113,7 @@ function choicesOfTypes(visit: Visit): Html {
   );
 }
 
-function balanceCard({ accounts, debit, credit, difference, is_balanced, as_of }: Balance): Html {
+function trialCard(visit: Visit, { accounts, debit, credit, difference, is_balanced, as_of }: Balance): Html {
   const verdict = is_balanced
     ? html`<span class="pill good">balanced</span>`
     : html`<span class="pill bad">differs by ${figures(difference)}</span>`;
@@ -103,7 +122,7 @@ function balanceCard({ accounts, debit, credit, difference, is_balanced, as_of }
       {
         head: 'Account',
         kind: 'name',
-        cell: ({ account }: Balance['accounts'][number]) => accountWords(account),
+        cell: ({ account }: Balance['accounts'][number]) => accountWords(visit, account),
       },
       { head: 'Debit', kind: 'right', cell: (row) => figures(row.debit) },
       { head: 'Credit', kind: 'right', cell: (row) => figures(row.credit) },
@@ -148,11 +167,8 @@ function auditCard(
 function breachFacts(visit: Visit, { kind: _kind, ...told }: Readonly<Record<string, unknown>>): Html {
   return facts(
     Object.entries(told).map(([name, value]) => {
-      const text = String(value);
-      const page = /^mer_/.test(text) ? '/merchants/' : /^col_|^stl\./.test(text) ? '/actors/' : undefined;
-      const link = page && html`<a href="${address(visit, `${page}${text}`)}">${text}</a>`;
       const words = label(name.replace(/(Tzs|Ms)$/, ''));
-      return [/Tzs$/.test(name) ? `${words}, amount` : words, link ?? shown(name, value)] as const;
+      return [/Tzs$/.test(name) ? `${words}, amount` : words, shown(visit, name, value)] as const;
     }),
   );
 }
@@ -176,7 +192,7 @@ export const showFees: Show = async (visit) => {
           html`${moment(created_at)} <span class="quiet">by ${created_by}</span>`,
       },
       {
-        head: '',
+        head: 'Change',
         kind: 'wide',
         cell: ({ id }) =>
           formOf(visit, {

@@ -1,5 +1,6 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
 import { card, facts, table } from './layout.ts';
+import { idLink } from './links.ts';
 import { type Answered, address, type Show, type Visit } from './page.ts';
 import { ago, figures, label, left, money, pill, span } from './words.ts';
 
@@ -71,12 +72,13 @@ export function pageOf(visit: Visit, link: string): string {
   const url = new URL(link, 'http://console');
   url.searchParams.delete('mode');
   const path = url.pathname.replace('/admin', '');
+  const query = url.searchParams.size > 0 ? `?${decodeURIComponent(String(url.searchParams))}` : '';
   const places: Readonly<Record<string, string>> = {
     '/overview': '#machinery',
     '/rails': '/machines/breaker/actors?state=open,halfOpen',
     '/ledger/audit': '/ledger#audit',
+    '/ledger/entries': `/ledger${query}`,
   };
-  const query = url.searchParams.size > 0 ? `?${decodeURIComponent(String(url.searchParams))}` : '';
   return address(visit, places[path] ?? `${path}${query}`);
 }
 
@@ -91,8 +93,7 @@ function railCard(visit: Visit, { rail }: Overview): Html {
   const ended = recent.succeeded.count + recent.failed.count + recent.expired.count;
   const codes = recent.failure_codes.map(({ code, count }) => `${count} ${label(code)}`).join(', ');
   const breakers = rail.breakers.map(
-    ({ id, operation, state }) =>
-      html`<a href="${address(visit, `/actors/${id}`)}">${label(operation)}</a> ${pill(state)} `,
+    ({ id, operation, state }) => html`${idLink(visit, id, label(operation))} ${pill(state)} `,
   );
   if (!rail.is_configured)
     return card('The network', html`<p class="empty">Not configured: live collections are refused.</p>`);
@@ -156,7 +157,7 @@ function moneyCard(visit: Visit, { money: sums }: Overview): Html {
 function alertsCard(visit: Visit, { alerts }: Overview): Html {
   const rows = alerts.map(
     ({ kind, at, about }) =>
-      html`<li><span>${/^(col|dlv|we|rpl)_|^(stl|brk)\./.test(about) ? html`<a href="${address(visit, `/actors/${about}`)}">${label(kind)}</a>` : label(kind)}</span><b>${ago(at, visit.nowMs)}</b></li>`,
+      html`<li><span>${idLink(visit, about, label(kind))}</span><b>${ago(at, visit.nowMs)}</b></li>`,
   );
   return card(
     'Latest alerts',

@@ -101,6 +101,8 @@ export interface List<Item> {
 export function queryOf(visit: Visit): URLSearchParams {
   const query = new URLSearchParams(visit.query);
   query.delete('done');
+  // What was left empty in a form narrows nothing.
+  for (const [name, value] of [...query]) if (value === '') query.delete(name);
   return query;
 }
 

@@ -1,8 +1,10 @@
 import { type Html, html } from '../pages/pages.ts';
+import { filterForm } from './filterForm.ts';
 import { formOf } from './forms.ts';
 import { card, narrowed, pager, table } from './layout.ts';
+import { idLink, withLinks } from './links.ts';
 import { address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
-import { moment, shortId } from './words.ts';
+import { moment } from './words.ts';
 
 /** Who may do what here. */
 type Person = RowOf<'/admin/operators'>;
@@ -37,7 +39,7 @@ async function everybody(visit: Visit): Promise<Html> {
             : html`<span class="pill good">good</span>`,
       },
       {
-        head: '',
+        head: 'Change',
         kind: 'wide',
         cell: ({ id, revoked_at }) =>
           revoked_at
@@ -72,30 +74,27 @@ function auditTable(visit: Visit, rows: readonly AuditRow[]): Html {
   return table<AuditRow>(
     [
       { head: 'At', cell: ({ at }) => moment(at) },
-      { head: 'Who', cell: ({ by }) => by },
-      { head: 'What', cell: ({ action }) => html`<code>${action}</code>` },
-      { head: 'To what', cell: ({ target }) => targetLink(visit, target) },
-      { head: 'Why', kind: 'wide', cell: ({ reason }) => html`<q>${reason}</q>` },
-      { head: 'Change', kind: 'wide', cell: ({ before, after }) => changeOf(before, after) },
+      { head: 'Who', cell: ({ by }) => html`<a href="${auditBy(visit, { by })}">${by}</a>` },
+      {
+        head: 'What',
+        cell: ({ action }) => html`<a href="${auditBy(visit, { action })}"><code>${action}</code></a>`,
+      },
+      { head: 'To what', cell: ({ target }) => idLink(visit, target) },
+      { head: 'Why', kind: 'wide', cell: ({ reason }) => html`<q>${withLinks(visit, reason)}</q>` },
+      { head: 'Change', kind: 'wide', cell: ({ before, after }) => changeOf(visit, before, after) },
     ],
     rows,
     'Nobody changed anything.',
   );
 }
 
-function targetLink(visit: Visit, target: string): Html {
-  const page = /^(col|dlv|we|rpl)_|^(stl|brk)\./.test(target)
-    ? '/actors/'
-    : /^mer_/.test(target)
-      ? '/merchants/'
-      : undefined;
-  return page
-    ? html`<a href="${address(visit, `${page}${target}`)}">${shortId(target)}</a>`
-    : shortId(target);
+/** The audit's lines of one person, or of one kind. */
+function auditBy(visit: Visit, by: Record<string, string>): string {
+  return address(visit, `/audit?${new URLSearchParams(by)}`);
 }
 
 /** What differs between before and after. */
-function changeOf(before: AuditRow['before'], after: AuditRow['after']): Html {
+function changeOf(visit: Visit, before: AuditRow['before'], after: AuditRow['after']): Html {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const text = (value: unknown) =>
     value === undefined || value === null
@@ -107,7 +106,7 @@ function changeOf(before: AuditRow['before'], after: AuditRow['after']): Html {
     .filter((name) => text(before?.[name]) !== text(after?.[name]))
     .map(
       (name) =>
-        html`<li>${name}: ${before ? html`<del>${text(before[name])}</del> ` : ''}<ins>${text(after?.[name])}</ins></li>`,
+        html`<li>${name}: ${before ? html`<del>${withLinks(visit, text(before[name]))}</del> ` : ''}<ins>${withLinks(visit, text(after?.[name]))}</ins></li>`,
     );
   if (rows.length === 0) return html`–`;
   return html`<details><summary>${rows.length} ${rows.length === 1 ? 'field' : 'fields'}</summary><ul class="changes">${rows}</ul></details>`;
@@ -121,7 +120,18 @@ export const showAudit: Show = async (visit) => {
   const note =
     others > 0 ? html`<p class="quiet">Lines of the other mode on this page of the list: ${others}.</p>` : '';
   const body = html`<div class="top"><h1>Audit</h1></div>
-<div class="filters">${narrowed(visit, ['target', 'merchant', 'by', 'action'])}</div>
+<div class="filters">${narrowed(visit, ['merchant'])}</div>
+${filterForm(visit, {
+  id: 'lines',
+  fields: [
+    { name: 'by', text: 'who' },
+    { name: 'action', text: 'what, such as merchant.updated' },
+    { name: 'target', text: 'to what (an id)' },
+    { name: 'from', text: 'from', type: 'date' },
+    { name: 'to', text: 'to, not included', type: 'date' },
+  ],
+  hint: 'Days in Dar es Salaam. A name or an action in the list below shows all of its kind.',
+})}
 ${card('What people changed, newest first', html`${auditTable(visit, ours)}${note}${pager(visit, list)}`)}`;
   return { title: 'Audit', nav: 'audit', body };
 };

@@ -1,8 +1,9 @@
 import { AppError } from '../http/http.ts';
 import { type Html, html } from '../pages/pages.ts';
 import { card, table } from './layout.ts';
+import { idLink, withLinks } from './links.ts';
 import { address, type RowOf, type Show, type Visit } from './page.ts';
-import { ago, figures, left, shortId } from './words.ts';
+import { ago, figures, left } from './words.ts';
 
 type Queue = RowOf<'/admin/queues'>;
 type Waiting = Queue['next'][number];
@@ -61,7 +62,11 @@ function failuresTable(visit: Visit, jobs: readonly (Failure & { queue: string }
       { head: 'Queue', cell: ({ queue }) => html`<code>${queue}</code>` },
       { head: 'Failed', cell: ({ at }) => html`${ago(at, visit.nowMs)} ago` },
       { head: 'Attempts', kind: 'right', cell: ({ attempts }) => attempts },
-      { head: 'Reason', kind: 'wide', cell: ({ reason }) => html`<code class="wrap">${reason}</code>` },
+      {
+        head: 'Reason',
+        kind: 'wide',
+        cell: ({ reason }) => html`<code class="wrap">${withLinks(visit, reason)}</code>`,
+      },
       { head: 'Was to wake', kind: 'wide', cell: (job) => actorLinks(visit, job) },
     ],
     jobs,
@@ -71,9 +76,7 @@ function failuresTable(visit: Visit, jobs: readonly (Failure & { queue: string }
 
 /** The first actors of a job, each with the way to its page. */
 function actorLinks(visit: Visit, { id, actors, parts }: Waiting | Failure): Html {
-  if (actors.length === 0) return html`<code>${id ?? '–'}</code>`;
-  const links = actors.map(
-    (actor) => html`<a href="${address(visit, `/actors/${actor}`)}">${shortId(actor)}</a> `,
-  );
+  if (actors.length === 0) return html`<code>${id ? withLinks(visit, id) : '–'}</code>`;
+  const links = actors.map((actor) => html`${idLink(visit, actor)} `);
   return html`${links}${parts > actors.length ? '…' : ''}`;
 }

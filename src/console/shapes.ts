@@ -4,6 +4,7 @@ import type { Answered, RowOf } from './page.ts';
 export type Actor = Answered<'/admin/actors/:id'>;
 /** One line of an actor's history. */
 export type Step = RowOf<'/admin/actors/:id/history'>;
+export type Account = Answered<'/admin/merchants/:id/account'>;
 export type Merchant = Answered<'/admin/merchants/:id'>;
 export type WebhookEndpoint = Answered<'/admin/endpoints/:id'>;
 export type Delivery = RowOf<'/admin/deliveries'>;

@@ -1,6 +1,6 @@
 import { type Html, html } from '../pages/pages.ts';
-import { address, type Visit } from './page.ts';
-import { shortId } from './words.ts';
+import { idLink } from './links.ts';
+import type { Visit } from './page.ts';
 
 /** The merchants of a list by their names, each with the way to its page; each is read once. */
 export async function merchantLinks(
@@ -14,7 +14,6 @@ export async function merchantLinks(
   const names = new Map(found.flatMap((each) => (each ? [[each.id, each.name]] : [])));
   return (id) => {
     if (!id.startsWith('mer_')) return html`–`;
-    const name = names.get(id);
-    return html`<a href="${address(visit, `/merchants/${id}`)}" title="${id}">${name ?? shortId(id)}</a>`;
+    return idLink(visit, id, names.get(id));
   };
 }

@@ -95,6 +95,7 @@ const stateNames: Readonly<Record<string, string>> = {
   'created.confirming.polling': 'asking the network',
   'created.underReview.polling': 'under review',
   'created.underReview.resting': 'under review',
+  due: 'to be settled',
   'succeeded.standing': 'succeeded',
   'succeeded.reversed': 'reversed',
   'failed.watching': 'failed',
@@ -277,12 +278,6 @@ export function shortId(id: string): Html {
 /** `late.held` → `late held`: what an entry of the books, or a breach of them, is called. */
 export function kindWords(kind: string): string {
   return label(kind).replaceAll('.', ' ');
-}
-
-/** `test:TZS:merchant_pending:mer_…` → `merchant pending mer_…`: the page says the mode, and there is one currency. */
-export function accountWords(account: string): Html {
-  const [, , kind = account, whose] = account.split(':');
-  return html`<span title="${account}">${label(kind)}${whose ? html` ${shortId(whose)}` : ''}</span>`;
 }
 
 /** `2 % + TZS 100, at most TZS 5,000` */

@@ -13,6 +13,7 @@ export {
   readPage,
 } from './lists.ts';
 export { type Masking, maskingFor } from './masking.ts';
+export { Moment, momentMs, periodOf } from './moments.ts';
 export {
   ageFields,
   listedAnswer,

@@ -28,6 +28,9 @@ export interface AccessLine {
   code?: string;
 }
 
+/** Hears of each request that was answered with an error. */
+export type Refused = (refusal: { method: string; error: AppError; state: RequestState }) => void;
+
 /** A client may bring its own id, to find its request in our log. */
 const requestIdPattern = /^[\w-]{8,64}$/;
 
@@ -35,8 +38,13 @@ const requestIdPattern = /^[\w-]{8,64}$/;
  * The outermost middleware: gives the request its id and its fixed headers, renders whatever is thrown inside,
  * and writes the one log line.
  */
-export function access(deps: { clock: Clock; log: Log; observe?: (line: AccessLine) => void }): Middleware {
-  const { clock, observe } = deps;
+export function access(deps: {
+  clock: Clock;
+  log: Log;
+  observe?: (line: AccessLine) => void;
+  refused?: Refused;
+}): Middleware {
+  const { clock, observe, refused } = deps;
   const log = withoutFieldNames(deps.log);
   return async (ctx, next) => {
     const elapsedMs = stopwatch();
@@ -51,6 +59,7 @@ export function access(deps: { clock: Clock; log: Log; observe?: (line: AccessLi
       await next();
     } catch (thrown) {
       error = renderError(ctx, thrown, requestId);
+      refused?.({ method: ctx.method, error, state });
     }
     const line: AccessLine = {
       method: ctx.method,

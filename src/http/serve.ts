@@ -6,7 +6,7 @@ import { failpoint } from '../failpoint.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Principal } from '../principal.ts';
-import { type AccessLine, access, type RequestState } from './access.ts';
+import { type AccessLine, access, type Refused, type RequestState } from './access.ts';
 import {
   type Authenticate,
   authenticateMerchant,
@@ -46,6 +46,7 @@ export interface KoaOptions {
   rate?: { limiter: RateLimiter; terms: RateTerms };
   /** Told of every finished request, for metrics. */
   observe?: (line: AccessLine) => void;
+  refused?: Refused;
   /** Pages beside the routes, with a sign-in and errors of their own: takes what is its and passes on the rest. */
   pages?: Middleware;
   /** Counts wrong keys and tokens; the usual terms when absent. */

@@ -3,7 +3,7 @@ import { derivedId, idTimeOf } from '../ids.ts';
 import type { Mode } from '../mode.ts';
 import { eatDate } from '../time.ts';
 import { type Own, ownOf, type Whose } from '../whose.ts';
-import { type EntryType, type JournalEntry, type Line, parseAccount } from './postings.ts';
+import { bothModes, type EntryType, type JournalEntry, type Line, parseAccount } from './postings.ts';
 
 /**
  * Reading the journal: pages of entries, newest first, and what an entry means to its merchant. Entries are
@@ -98,6 +98,16 @@ export function ownEntriesOf(
 ): Promise<EntryPage<Own<PostedEntry>>> {
   const own = ownOf(stored(db), whose);
   return pageOf((...more) => own.find({ $and: [{}, ...conditionsOf(filter), ...more] }), page);
+}
+
+/** The entry behind a transaction id, of whichever merchant: for operators. */
+export async function entryOf(db: Db, id: string): Promise<PostedEntry | undefined> {
+  const atMs = idTimeOf(id);
+  if (!Number.isFinite(atMs)) return undefined;
+  const beside = await stored(db)
+    .find({ ...bothModes, postedAt: new Date(atMs) })
+    .toArray();
+  return beside.find((entry) => transactionId(entry) === id);
 }
 
 function stored(db: Db) {

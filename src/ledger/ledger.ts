@@ -31,6 +31,7 @@ export {
   type EntryFilter,
   type EntryPage,
   entriesOf,
+  entryOf,
   type Figures,
   figuresOf,
   ownEntriesOf,

@@ -6,7 +6,9 @@ import {
   described,
   idRange,
   listedAnswer,
+  Moment,
   pageFields,
+  periodOf,
   readPage,
 } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
@@ -19,8 +21,6 @@ import { isoTime } from '../time.ts';
 export interface AuditAdminDeps {
   db: Db;
 }
-
-const Time = Type.Optional(Type.String({ format: 'date-time', maxLength: 40 }));
 
 function presentLine(line: AuditDoc) {
   return {
@@ -54,7 +54,7 @@ export function listAudit({ db }: AuditAdminDeps) {
       'listAudit',
       'What people changed, newest first',
       200,
-      'Who, when, what, why, before and after. `from` is inclusive, `to` exclusive. Go on with `starting_after` set to `next`.',
+      'Who, when, what, why, before and after. `from` is inclusive, `to` exclusive: a time, or a date in Dar es Salaam. Go on with `starting_after` set to `next`.',
     ),
     query: Type.Object(
       {
@@ -62,8 +62,8 @@ export function listAudit({ db }: AuditAdminDeps) {
         merchant: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('mer') })),
         by: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
         action: Type.Optional(Type.String({ maxLength: 64, pattern: '^[A-Za-z_.]+$' })),
-        from: Time,
-        to: Time,
+        from: Moment,
+        to: Moment,
         ...pageFields(idPattern('aud')),
       },
       { additionalProperties: false },
@@ -76,12 +76,8 @@ export function listAudit({ db }: AuditAdminDeps) {
         ...(by === undefined ? {} : { by: { $eq: by } }),
         ...(action === undefined ? {} : { action: { $eq: action } }),
       };
-      const made = {
-        madeFromMs: from === undefined ? undefined : Date.parse(from),
-        madeBeforeMs: to === undefined ? undefined : Date.parse(to),
-      };
       const plan = planOf(asked);
-      const ids = idRange('aud', made, query.starting_after);
+      const ids = idRange('aud', periodOf({ from, to }), query.starting_after);
       const within = ids ? { ...plan, match: { ...plan.match, _id: ids } } : plan;
       const listed = await readPage<AuditDoc>(
         db.collection(auditSpec.name),

@@ -5,13 +5,14 @@ import { msisdnOf, paymentRow } from '../collections/admin.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { type AuditDoc, auditSpec, described, listActors } from '../desk/desk.ts';
 import { eventsSpec } from '../events/events.ts';
-import { forOperators, listAnswer } from '../http/http.ts';
+import { forOperators, listAnswer, readRefusals } from '../http/http.ts';
 import { idFloor, idPattern, idTime } from '../ids.ts';
+import { entryOf } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
-import type { Mode } from '../mode.ts';
+import { type Mode, modes } from '../mode.ts';
 import { breakersSpec } from '../rails/rails.ts';
-import { settlementsSpec } from '../settlement/settlement.ts';
+import { type SettlementReader, settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
 import { operatorsSpec } from './operators.ts';
 
@@ -19,6 +20,7 @@ import { operatorsSpec } from './operators.ts';
 export interface SearchAdminDeps {
   db: Db;
   actors: Actors;
+  settlementReader: SettlementReader;
 }
 
 /** Where ids that begin so are stored, what they are, and the route that shows one. */
@@ -38,7 +40,6 @@ const places: readonly { prefix: string; object: string; stored: string; link(id
     stored: operatorsSpec.name,
     link: (id) => `/admin/audit?target=${id}`,
   },
-  { prefix: 'aud_', object: 'audit_line', stored: auditSpec.name, link: () => '/admin/audit' },
 ];
 
 function actorLink(id: string): string {
@@ -48,17 +49,19 @@ function actorLink(id: string): string {
 /** Said with every answer, so that nobody takes an empty one for a proof. */
 const findable = [
   `the beginning of an id: ${places.map(({ prefix }) => prefix).join(', ')}`,
+  'a whole id of what has no list of its own: stl_, txn_, aud_',
+  'a merchant’s name, or a part of it',
   'a phone number',
   'a merchant’s reference, whole',
   'a receipt of the network, whole',
-  'a request id of ours (req_…): the payment that it created, or the operator’s change',
+  'a request id: the payment that it created, the operator’s change, or why it was refused (seven days)',
 ];
 
 export function search(deps: SearchAdminDeps) {
   return forOperators({
     doc: described(
       'search',
-      'Find by the beginning of an id, a phone number, a reference, a receipt or a request id',
+      'Find by the beginning of an id, a phone number, a name, a reference, a receipt or a request id',
       200,
       'At most 20, newest first. Each `link` is the route that shows it; `findable` says what can be searched for.',
     ),
@@ -68,8 +71,10 @@ export function search(deps: SearchAdminDeps) {
     ),
     handler: async ({ query }) => {
       const wanted = query.q.trim();
-      const data = isRequestId.test(wanted) ? await ofRequest(deps.db, wanted) : await ofId(deps.db, wanted);
-      if (data.length === 0) data.push(...(await ofPayments(deps, wanted)));
+      const data = isRequestId.test(wanted) ? await ofRequest(deps.db, wanted) : await ofId(deps, wanted);
+      data.push(...(await ofRefusal(deps.db, wanted)));
+      if (data.length === 0)
+        data.push(...(await ofMerchants(deps.db, wanted)), ...(await ofPayments(deps, wanted)));
       return { status: 200, body: { ...listAnswer(data, false), findable } };
     },
   });
@@ -85,9 +90,16 @@ interface Hit {
   state?: string;
   amount?: number;
   reference?: string;
+  /** Of a merchant. */
+  name?: string;
 }
 
 const isRequestId = new RegExp(idPattern('req'));
+/** Clients may bring their own. */
+const isAnyRequestId = /^[\w-]{8,64}$/;
+const isSettlementId = new RegExp(idPattern('stl'));
+const isTransactionId = new RegExp(idPattern('txn'));
+const isLineId = new RegExp(idPattern('aud'));
 /** What a request makes is made so long after the request's own id, and hardly ever before. */
 const madeWithinMs = 5 * limits.secondMs;
 const madeBeforeMs = limits.secondMs;
@@ -123,16 +135,62 @@ async function ofRequest(db: Db, requestId: string): Promise<Hit[]> {
     .toArray();
   return [
     ...docs.map((doc) => ({ ...paymentRow(doc), link: actorLink(doc._id), matched: 'request' })),
-    ...lines.map(({ _id: id, target }) => ({
-      ...{ id, object: 'audit_line', mode: null, matched: 'request' },
-      link: `/admin/audit?target=${encodeURIComponent(target)}`,
-    })),
+    ...lines.map((line) => lineHit(line, 'request')),
   ];
 }
 
-async function ofId(db: Db, wanted: string): Promise<Hit[]> {
+function lineHit({ _id: id, target }: AuditDoc, matched: string): Hit {
+  const link = `/admin/audit?target=${encodeURIComponent(target)}`;
+  return { id, object: 'audit_line', mode: null, matched, link };
+}
+
+async function ofRefusal(db: Db, wanted: string): Promise<Hit[]> {
+  if (!isAnyRequestId.test(wanted)) return [];
+  const [newest] = await readRefusals(db, wanted);
+  if (!newest) return [];
+  const mode = modes.find((each) => each === newest.mode) ?? null;
+  const link = `/admin/requests/${wanted}`;
+  return [{ id: wanted, object: 'refused_request', mode, matched: 'request', link, state: newest.code }];
+}
+
+/** What is known outside by an id that is derived, so that it is found by the time in it. */
+async function ofWholeId({ db, settlementReader }: SearchAdminDeps, wanted: string): Promise<Hit[]> {
+  if (isSettlementId.test(wanted)) {
+    const doc = await settlementReader.findPublic(wanted);
+    return doc
+      ? [{ id: wanted, object: 'settlement', mode: doc.mode, matched: 'id', link: actorLink(doc._id) }]
+      : [];
+  }
+  if (isTransactionId.test(wanted)) {
+    const entry = await entryOf(db, wanted);
+    if (!entry) return [];
+    const link = `/admin/ledger/entries?mode=${entry.mode}&source=${entry.source.id}`;
+    return [{ id: wanted, object: 'journal_entry', mode: entry.mode, matched: 'id', link }];
+  }
+  if (!isLineId.test(wanted)) return [];
+  const line = await db.collection<AuditDoc>(auditSpec.name).findOne({ _id: { $eq: wanted } });
+  return line ? [lineHit(line, 'id')] : [];
+}
+
+/** Merchants are few enough to be read through. */
+async function ofMerchants(db: Db, wanted: string): Promise<Hit[]> {
+  const name = { $regex: wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), $options: 'i' };
+  const found = await db
+    .collection<{ _id: string; name: string }>(merchantsSpec.name)
+    .find({ name }, { projection: { name: 1 } })
+    .sort({ _id: -1 })
+    .limit(limits.listDefault)
+    .toArray();
+  return found.map(({ _id: id, name }) => ({
+    ...{ id, object: 'merchant', mode: null, matched: 'name', name },
+    link: `/admin/merchants/${id}`,
+  }));
+}
+
+async function ofId(deps: SearchAdminDeps, wanted: string): Promise<Hit[]> {
+  const { db } = deps;
   const place = places.find(({ prefix }) => wanted.startsWith(prefix));
-  if (!place) return [];
+  if (!place) return ofWholeId(deps, wanted);
   const found = await db
     .collection<{ _id: string; mode?: Mode }>(place.stored)
     .find({ _id: { $gte: wanted, $lt: `${wanted}\uffff` } }, { projection: { mode: 1 } })

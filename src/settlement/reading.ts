@@ -68,6 +68,15 @@ export class SettlementReader {
     return row && isOwn(whose, row.doc) ? { ...row, doc: row.doc } : undefined;
   }
 
+  /** The settlement that merchants know by this id, of whichever merchant: each of them has one of its date. */
+  async findPublic(id: string): Promise<SettlementDoc | undefined> {
+    const dueAtMs = idTimeOf(id);
+    if (!Number.isFinite(dueAtMs)) return undefined;
+    const ofDate = this.#stored.find({ 'data.date': eatDate(dueAtMs) });
+    for await (const doc of ofDate) if (publicId(doc._id, dueAtMs) === id) return doc;
+    return undefined;
+  }
+
   /** One settlement by its actor's id. */
   async find(_id: string): Promise<SettlementRow | undefined> {
     const { rows } = await this.#page((options) => this.#stored.find({ _id: { $eq: _id } }, options), 1);

@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { raiseAlert } from '../alerts.ts';
 import type { Collections } from '../collections/collections.ts';
-import { described, found, idParam, ModeField } from '../desk/desk.ts';
+import { described, found, idParam, ModeField, Moment, momentMs } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
 import {
   type ReadReferences,
@@ -15,7 +15,6 @@ import {
 } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Merchants } from '../merchants/merchants.ts';
-import { dateDueAtMs } from '../time.ts';
 
 export interface StatementAdminDeps {
   db: Db;
@@ -25,17 +24,6 @@ export interface StatementAdminDeps {
   merchants: Merchants;
   collections: Collections;
 }
-
-const Moment = Type.Optional(
-  Type.Union([
-    Type.String({ format: 'date-time', maxLength: 40 }),
-    Type.String({
-      pattern: '^\\d{4}-\\d{2}-\\d{2}$',
-      maxLength: 10,
-      description: '00:00 in Dar es Salaam of this day.',
-    }),
-  ]),
-);
 
 /**
  * GET /admin/merchants/:id/statement.csv (CONTRACT 18.7), streamed. Without `from` since the beginning; it
@@ -94,16 +82,6 @@ function emptyFaults(): Fault[] {
 function periodFaults(hasEnd: boolean): Fault[] {
   const than = hasEnd ? 'to' : 'the end of the statement, 30 seconds ago';
   return [{ param: 'from', code: 'parameter_invalid', message: `from must not be later than ${than}.` }];
-}
-
-function momentMs(param: string, moment: string): number {
-  if (moment.length !== '2026-11-22'.length) return Date.parse(moment);
-  try {
-    return dateDueAtMs(moment);
-  } catch {
-    const message = `${param} must be a date that exists.`;
-    throw faulty([{ param, code: 'parameter_invalid', message }]);
-  }
 }
 
 function referencesOf(collections: Collections, of: StatementOf): ReadReferences {

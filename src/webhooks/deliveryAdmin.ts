@@ -8,15 +8,15 @@ import {
   forCommands,
   found,
   idParam,
+  type Listed,
   listActors,
-  listedAnswer,
   type Masking,
   ModeField,
   madeBounds,
   maskingFor,
   pageFields,
 } from '../desk/desk.ts';
-import { type Events, eventTypes } from '../events/events.ts';
+import { type Events, eventTypes, testEventType } from '../events/events.ts';
 import { actionNotAllowed, forOperators } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -44,7 +44,9 @@ interface DeliveryAdminDeps extends CommandDeps {
   webhooks: Webhooks;
 }
 
-function presentDelivery(doc: DeliveryDoc) {
+/** `collection_id`: the payment that its event tells of; null for the test of an endpoint. */
+async function presentDelivery(events: Events, doc: DeliveryDoc) {
+  const event = await events.find(doc.data.eventId);
   const context = memoryOf(doc);
   const retry = doc.timers.find(({ event }) => event.includes('retryDelay'));
   return {
@@ -55,6 +57,7 @@ function presentDelivery(doc: DeliveryDoc) {
     endpoint_id: doc.data.endpointId,
     event_id: doc.data.eventId,
     event_type: doc.data.type,
+    collection_id: event && event.type !== testEventType ? event.collectionId : null,
     status: deliveryStatus(doc.state),
     state: doc.state,
     attempts: context.tries ?? 0,
@@ -110,17 +113,16 @@ export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps)
         ...madeBounds(query, clock.now()),
       };
       const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const answer = async ({ rows, hasMore, next }: Listed<DeliveryDoc>) => {
+        const shown = await Promise.all(rows.map((doc) => presentDelivery(events, doc)));
+        return { status: 200, body: { object: 'list', data: shown, has_more: hasMore, next } };
+      };
       const list = (of: typeof filter) => listActors<DeliveryDoc>({ db, actors }, 'delivery', of, page);
-      if (collection === undefined) {
-        return { status: 200, body: listedAnswer(await list(filter), presentDelivery) };
-      }
+      if (collection === undefined) return answer(await list(filter));
       const ids = await events.idsOf(collection);
       const found = await Promise.all(ids.map((eventId) => list({ ...filter, eventId })));
       const rows = found.flatMap((each) => each.rows);
-      return {
-        status: 200,
-        body: listedAnswer({ rows, hasMore: false, next: null }, presentDelivery),
-      };
+      return answer({ rows, hasMore: false, next: null });
     },
   });
 }
@@ -145,7 +147,7 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
         .toArray();
       const event = await events.find(doc.data.eventId);
       const body = {
-        ...presentDelivery(doc),
+        ...(await presentDelivery(events, doc)),
         body: masking.text(event?.body ?? null),
         is_masked: masking.isOn,
         attempt_log: attempts.map((each) => presentAttempt(each, masking)),
@@ -155,7 +157,7 @@ export function showDelivery({ db, actors, events }: DeliveryAdminDeps) {
   });
 }
 
-export function resendDelivery(deps: CommandDeps) {
+export function resendDelivery(deps: DeliveryAdminDeps) {
   return forCommands(deps, {
     doc: described('resendDelivery', 'Send a delivery once more', 200, undefined, ['action_not_allowed']),
     params: idParam('dlv'),
@@ -167,7 +169,7 @@ export function resendDelivery(deps: CommandDeps) {
       const result = await command.send(ref, { type: 'operator.resent' }, about);
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`A delivery in ${result.doc.state} is not resent.`);
-      return { status: 200, body: presentDelivery(result.doc as DeliveryDoc) };
+      return { status: 200, body: await presentDelivery(deps.events, result.doc as DeliveryDoc) };
     },
   });
 }
@@ -255,7 +257,7 @@ export function testEndpoint(deps: DeliveryAdminDeps) {
       const { delivery, event } = testOf(deps.webhooks, endpoint, test);
       const { _id: target, merchantId } = endpoint;
       const doc = await command.create(delivery, { action: 'endpoint.tested', target, merchantId }, [event]);
-      return { status: 202, body: presentDelivery(doc as DeliveryDoc) };
+      return { status: 202, body: await presentDelivery(deps.events, doc as DeliveryDoc) };
     },
   });
 }

@@ -207,37 +207,6 @@ describe('the console in a browser', function () {
     expect(await page.locator('.block').textContent()).to.include('2557****0000');
     expect(await page.locator('main').textContent()).to.include('phone masked');
   });
-
-  for (const colorScheme of ['light', 'dark'] as const) {
-    it(`fits a phone on every page, ${colorScheme}`, async () => {
-      const page = await open('/console', { viewport: { width: 390, height: 844 }, colorScheme });
-      const links = await page
-        .locator('.pages a')
-        .evaluateAll((all) => all.map((link) => link.getAttribute('href')!));
-      const actors = Object.values(ids).map(actor);
-      const more = [
-        'ledger',
-        'endpoints',
-        'operators',
-        `merchants/${merchant.id}`,
-        'machines/delivery/actors',
-      ];
-      const live = ['', '/collections', '/settlements'].map((path) => `/console/live${path}`);
-      // Colours change no widths: in the dark a few pages will do.
-      if (colorScheme === 'dark') [links, more].forEach((list) => void list.splice(1));
-      for (const path of [...links, ...actors, ...more.map((each) => `/console/test/${each}`), ...live]) {
-        const address = `${test.adminUrl}${path}`;
-        await page.goto(address);
-        expect(await heading(page).textContent(), address).to.not.match(/did not work|Not here/);
-        const surplus = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-        expect(surplus, address).to.be.at.most(0);
-        // Live is framed, and holds nothing of the test mode.
-        const isLive = address.includes('/live');
-        expect(await page.locator('body.live .banner').count(), address).to.equal(isLive ? 1 : 0);
-        if (isLive) expect(await page.content()).to.not.match(/col_|dlv_|stl\.test/);
-      }
-    });
-  }
 });
 
 /** The state that is lit innermost. */

@@ -48,12 +48,12 @@ describe('the inspector in a browser', function () {
     await isLit(page, 'succeeded.standing');
     // An answer that decides nothing is told to whoever looks on, and leaves no line.
     const lines = (await kusanya.history(json.id)).filter(({ event }) => event.type !== 'ask.undecided');
-    const steps = page.locator(`.step[data-to="${json.id}"]:not([aria-label^="ask.undecided"])`);
+    const steps = page.locator(`.step[data-to="${json.id}"]:not([data-event="ask.undecided"])`);
     expect(await steps.count()).equal(lines.length);
     const heads = await page.locator('#inspector-sequence .heads text:not(.kind)').allTextContents();
     expect(heads).include.members(['merchant', 'rail']);
     expect(heads.indexOf('merchant')).lessThan(heads.indexOf('collection'));
-    expect(await page.locator('#inspector-sequence .step[aria-label^="created"]').count()).greaterThan(1);
+    expect(await page.locator('#inspector-sequence .step[data-event="created"]').count()).greaterThan(1);
     expect(await page.content()).not.include('255700000000');
     await shot(page, 'live');
   });

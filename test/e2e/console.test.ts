@@ -369,6 +369,7 @@ describe('the console', () => {
     for (const [path, type] of [
       [`/console/test/merchants/${merchant.id}/statement.csv`, 'text/csv'],
       [`/console/test/merchants/${merchant.id}/statement.csv?from=2026-01-01&to=`, 'text/csv'],
+      ['/console/test/collections.csv?from=2026-01-01&to=&state=succeeded', 'text/csv'],
       ['/console/test/machines/collection/diagram.svg', 'image/svg+xml'],
       ['/console/test/machines/collection/diagram.mmd', 'text/plain'],
     ] as const) {
@@ -378,6 +379,24 @@ describe('the console', () => {
     }
     const odd = await visitor.get(`/console/test/merchants/${merchant.id}/statement.csv?from=yesterday`);
     expect([odd.status, odd.headers.get('content-disposition')]).to.deep.equal([400, null]);
+  });
+
+  it('narrows lists by what is typed, and says what they are narrowed to', async () => {
+    const visitor = await signedIn();
+    await test.call('PATCH', `/admin/merchants/${merchant.id}`, {
+      body: { late_payments: 'hold', reason: 'to be found again' },
+    });
+    const lines = async (query: string) => (await visitor.get(`/console/test/audit?${query}`)).text;
+    const isThere = /<q>to be found again<\/q>/;
+    expect(await lines('by=admin&action=merchant.updated&target=&from=2026-01-01&to=')).to.match(isThere);
+    expect(await lines('by=somebody')).to.not.match(isThere);
+    expect(await lines('action=merchant.created')).to.not.match(isThere);
+    expect(await lines('to=2026-01-01')).to.not.match(isThere);
+    const { json } = await merchant.create({ reference: 'of today' });
+    const list = async (query: string) => (await visitor.get(`/console/test/collections?${query}`)).text;
+    expect(await list('from=2026-01-01&to=&state=')).to.include(json.id);
+    expect(await list('from=2026-01-01&to=2026-01-02')).to.not.include(json.id);
+    expect(await list('from=2026-01-01&state=created')).to.include('name="state" value="created"');
   });
 
   it('shows whatever people wrote as text', async () => {

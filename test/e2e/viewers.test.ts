@@ -42,6 +42,8 @@ describe('a viewer', () => {
     const replay = await made(`/admin/endpoints/${endpoint.id}/recover`, { since });
     await made('/admin/settlements/run', {});
     const [settlement] = (await test.call('GET', '/admin/settlements')).json.data;
+    const refused = await merchant.create({ amount: 1, reference: phone, description: [phone] });
+    await test.service.wired.refusals.flush();
     Object.assign(ids, {
       merchants: [merchant.id],
       endpoints: [endpoint.id],
@@ -51,6 +53,7 @@ describe('a viewer', () => {
       settlements: [settlement.id],
       'fee-plans': ['default'],
       actors: [json.id, endpoint.id, delivery.id, replay.id, settlement.id],
+      requests: [refused.headers.get('request-id')!],
     });
   });
 
@@ -92,7 +95,7 @@ describe('a viewer', () => {
     expect(all.filter((path) => path.includes(':'))).to.deep.equal([]);
     expect(all.length).to.be.above(30);
     for (const path of all) {
-      const needsMode = /overview|trial-balance|entries|statement/.test(path);
+      const needsMode = /overview|trial-balance|entries|statement|account/.test(path);
       const query = needsMode ? '?mode=test' : path === '/admin/search' ? `?q=${phone}` : '';
       const { status, text } = await test.call('GET', `${path}${query}`, { token: viewer, at: 'operators' });
       expect(status, `${path} ${text}`).to.equal(200);

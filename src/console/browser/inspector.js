@@ -232,15 +232,14 @@ function drawStep(step, index, columns, width) {
   const [from, to] = [columns.get(step.from)?.x, columns.get(step.to)?.x];
   const top = index * place.row;
   const y = top + 24;
-  const label = `${eventWords(step.event)}, ${step.state ?? ''}`;
   const group = drawSvg('g', {
     class: 'step',
     tabindex: 0,
     role: 'button',
-    'aria-label': label,
     'aria-pressed': String(step === chosenStep),
     'data-to': step.to,
     'data-number': step.number,
+    'data-event': step.event.type,
   });
   const side = to > from ? 1 : -1;
   // Near the head, which is what is scrolled to where the arrow is longer than the screen.

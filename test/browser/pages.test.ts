@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import type { Browser, Page } from 'playwright-core';
+import { pagePaths } from '../../src/console/console.ts';
+import { pathMatcher } from '../../src/http/http.ts';
+import { faultsOf, inEveryLook } from '../support/accessible.ts';
+import { ConsoleWindows, openBrowser } from '../support/browser.ts';
+import {
+  type Receiver,
+  startReceiver,
+  startTestService,
+  type TestMerchant,
+  type TestService,
+} from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+/** What holds of every page of the console, whatever is on it. */
+describe('every page of the console', function () {
+  this.timeout(120_000);
+  let browser: Browser | undefined;
+  let test: TestService;
+  let merchant: TestMerchant;
+  let receiver: Receiver;
+  let windows: ConsoleWindows;
+  let paths: string[];
+
+  before(async function () {
+    browser = await openBrowser();
+    if (!browser) return this.skip();
+    test = await startTestService();
+    merchant = await test.merchant({ name: 'Duka la Asha' });
+    receiver = await startReceiver((_received, response) => {
+      response.statusCode = 500;
+      response.end('closed');
+      return undefined;
+    });
+    windows = new ConsoleWindows(browser, test);
+    paths = await plant();
+    // All charts are drawn for the first time: on a busy machine that takes longer than a page may.
+    const page = await windows.open('/console');
+    await until(
+      async () => (await page.request.get(`${test.adminUrl}/console/test/inspector`)).ok(),
+      100_000,
+    );
+  });
+  afterEach(async () => expect(await windows?.close()).to.deep.equal([]));
+  after(async () => {
+    await browser?.close();
+    await test?.stop();
+    await receiver?.close();
+  });
+
+  /** One of each kind, and a page for each line of the index of pages. */
+  const plant = async (): Promise<string[]> => {
+    const post = (path: string, body: object) =>
+      test.call('POST', path, { body: { reason: 'to look', ...body } });
+    const endpoint = (await test.endpoint(merchant.id, `${receiver.url}/a`)).id;
+    const { id } = (await merchant.create()).json;
+    const { id: review } = (await merchant.create({ phone: '255700000021' })).json;
+    await merchant.final(id);
+    await until(async () => (await test.actor(review)).state.startsWith('created.underReview'));
+    await post('/admin/settlements/run', {});
+    await post('/admin/operators', { name: 'Neema', role: 'viewer' });
+    const failed = await until(async () => {
+      const [newest] = (await test.call('GET', `/admin/deliveries?endpoint=${endpoint}`)).json.data;
+      return newest?.attempts > 0 && newest;
+    });
+    const refused = (await merchant.create({ amount: 1 })).headers.get('request-id')!;
+    await test.service.wired.refusals.flush();
+    const days = await test.call('GET', `/admin/settlements?merchant=${merchant.id}`);
+    const actors = [id, review, endpoint, failed.id, days.json.data[0].id];
+    const ofPayment = ['ledger', 'network', 'deliveries', 'audit', 'raw'].map(
+      (tab) => `/actors/${id}?tab=${tab}`,
+    );
+    const more = [
+      ...['', '/collections', '/deliveries', '/endpoints', '/merchants', `/merchants/${merchant.id}`],
+      ...[
+        '/settlements',
+        '/ledger',
+        `/ledger?merchant=${merchant.id}`,
+        '/fees',
+        '/machines',
+        '/machines/collection',
+        '/machines/delivery/actors',
+      ],
+      ...['/inspector', '/queues', '/audit', '/operators', '/search?q=col_', `/requests/${refused}`],
+      ...actors.map((each) => `/actors/${each}`),
+      ...ofPayment,
+    ];
+    return [...more.map((path) => `/console/test${path}`), '/console/live', '/console/live/collections'];
+  };
+
+  it('is one of those that are looked at here', () => {
+    const match = pathMatcher(pagePaths.map((path) => [`/console/:mode${path}`, path] as const));
+    const seen = new Set(paths.map((path) => match(path.split('?')[0]!)?.target));
+    expect(pagePaths.filter((path) => !seen.has(path))).to.deep.equal([]);
+  });
+
+  it('has nothing that axe finds, and fits, wide and narrow, light and dark', async function () {
+    this.timeout(600_000);
+    const page = await windows.open('/console', { bypassCSP: true });
+    const faults: string[] = [];
+    for (const path of paths) {
+      await page.goto(`${test.adminUrl}${path}`);
+      if (path.endsWith('/inspector')) await page.locator('#inspector-sequence .step').first().waitFor();
+      expect(await page.locator('h1').first().textContent(), path).to.not.match(/did not work|Not here/);
+      // What is closed is looked at too.
+      await page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })");
+      await inEveryLook(page, async (about) => {
+        faults.push(...(await faultsOf(page)).map((fault) => `${path}, ${about}: ${fault}`));
+        const surplus = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        if (surplus > 0) faults.push(`${path}, ${about}: ${surplus} px too wide`);
+      });
+    }
+    expect(faults.join('\n')).to.equal('');
+  });
+
+  it('leads on from each id that is on it', async () => {
+    const page = await windows.open('/console');
+    const dead: string[] = [];
+    const links = new Set<string>();
+    for (const path of paths) {
+      await page.goto(`${test.adminUrl}${path}`);
+      dead.push(...(await deadIds(page)).map((id) => `${path}: ${id}`));
+      for (const link of await page
+        .locator('main a:has(code.id)')
+        .evaluateAll((all) => all.map((each) => each.getAttribute('href')!)))
+        links.add(link);
+    }
+    expect(dead).to.deep.equal([]);
+    expect(links.size).to.be.above(20);
+    for (const link of links) {
+      const answer = await page.request.get(`${test.adminUrl}${link}`);
+      expect(answer.status(), link).to.equal(200);
+      expect(await answer.text(), link).to.not.match(/Nothing is called/);
+    }
+  });
+
+  it('shows live in its frame, and nothing of the test mode there', async () => {
+    const page = await windows.open('/console');
+    for (const path of paths) {
+      await page.goto(`${test.adminUrl}${path}`);
+      const isLive = path.startsWith('/console/live');
+      expect(await page.locator('body.live .banner').count(), path).to.equal(isLive ? 1 : 0);
+      if (isLive) expect(await page.content(), path).to.not.match(/col_|dlv_|stl\.test/);
+    }
+  });
+});
+
+/** Ids on a page that are no links. A page's own id may stand there as it is. */
+function deadIds(page: Page): Promise<string[]> {
+  return page.evaluate(`(() => {
+    const id = /(?:col|dlv|we|rpl|mer|evt|key|opr|txn|stl|aud)_[0-9A-Z]{26}|stl\\.test\\.mer_/;
+    const walker = document.createTreeWalker(document.getElementById('main'), NodeFilter.SHOW_TEXT);
+    const dead = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const holder = node.parentElement;
+      const isId = id.test(node.data) || holder.matches('code.id');
+      if (isId && !holder.closest('a, button, .crumbs, option, textarea, #inspector'))
+        dead.push(node.data.trim());
+    }
+    return dead;
+  })()`);
+}

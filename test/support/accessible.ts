@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+/**
+ * What axe-core finds wrong on an open page: one line for each rule, with the first places. The page must have been
+ * opened with `bypassCSP`, since our own policy lets no script of others in.
+ */
+export async function faultsOf(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<AxeResults>(
+    `${axe}\naxe.run(document, { resultTypes: ['violations'] })`,
+  );
+  return violations.map(({ id, nodes }) => {
+    const places = nodes.slice(0, 3).map(({ target, any }) => `${target.join(' ')} ${any[0]?.message ?? ''}`);
+    return `${id} (${nodes.length}): ${places.join(' | ')}`;
+  });
+}
+
+/** Each width and colour scheme that a page is looked at in, without reading it anew. */
+export async function inEveryLook(page: Page, look: (about: string) => Promise<void>): Promise<void> {
+  for (const [width, height] of [
+    [1280, 900],
+    [390, 844],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await look(`${width}, ${colorScheme}`);
+    }
+  }
+}
+
+interface AxeResults {
+  violations: { id: string; nodes: { target: string[]; any: { message: string }[] }[] }[];
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
