@@ -116,6 +116,12 @@ Collect TZS 5,000 in test mode; it succeeds within 20 seconds:
     -H "Authorization: Bearer ${kept.testKey}" \\
     -H "Idempotency-Key: $(date +%s%N)" -H 'Content-Type: application/json' \\
     -d '{"amount": 5000, "phone": "255700000000", "reference": "order-1"}'
+
+Receive its webhook on this machine, on port 4242:
+
+  npx kusanya login --base-url ${service.baseUrl}      (paste the test key)
+  npx kusanya listen --forward-to 4242/hook
+  npx kusanya trigger succeeded --now      (in another terminal)
 `);
 }
 
