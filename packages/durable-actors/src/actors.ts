@@ -6,7 +6,6 @@ import {
   type ActorEvent,
   ActorMissing,
   type ActorRef,
-  type Call,
   type Cause,
   type Committed,
   type MachineDefinition,
@@ -20,7 +19,7 @@ import {
 import type { Lanes } from './lanes.ts';
 import type { Log } from './log.ts';
 import type { Write } from './mongo.ts';
-import { conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
+import { changedCall, conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
 import { checkDefinition, earliest, next, reservedPrefix, shown } from './step.ts';
 import { ActorStore, type Release, type StoreOptions } from './store.ts';
 import { CommitUnknown } from './transaction.ts';
@@ -118,7 +117,7 @@ export class Actors {
     const whole = { ...attendant, ...this.#holder };
     const { definition, planned } = await planBirth(this.#store, actor, whole);
     try {
-      const outcome = await this.#committer.commit(planned.writes, this.#isAwaited(attendant.cause));
+      const outcome = await this.#committer.commit(planned.writes, this.#awaited.has(attendant.cause.kind));
       if (!outcome.ok) throw conflictOf(outcome.write);
     } catch (error) {
       if (!(error instanceof CommitUnknown) || !(await this.read(actor))) throw error;
@@ -191,43 +190,58 @@ export class Actors {
   }
 
   async #claim(ref: ActorRef, callId: string): Promise<boolean> {
-    const claimed = await this.#amend(ref, callId, (call, definition) => {
-      if (call.startedAt) return undefined;
-      const now = this.#clock.now();
-      const dueAt = new Date(now + definition.calls[call.type]!.patienceMs);
-      return { ...call, startedAt: new Date(now), dueAt, ...this.#mine };
-    });
+    const claimed = await this.#amend(ref, ({ calls }, definition) =>
+      changedCall(calls, callId, (call) => {
+        if (call.startedAt) return undefined;
+        const now = this.#clock.now();
+        const dueAt = new Date(now + definition.calls[call.type]!.patienceMs);
+        return { ...call, startedAt: new Date(now), dueAt, ...this.#mine };
+      }),
+    );
     return claimed !== undefined;
   }
 
   /** Takes over a call that a dead process had in hand; undefined: it is gone, claimed, or somebody else's by now. */
   adopt(ref: ActorRef, callId: string, dead: string): Promise<ActorDoc | undefined> {
     return this.#inTurn(ref.id, () =>
-      this.#amend(ref, callId, (call) => {
-        if (call.startedAt || call.owner !== dead) return undefined;
-        return { ...call, ...this.#mine, losses: (call.losses ?? 0) + 1 };
+      this.#amend(ref, ({ calls }) =>
+        changedCall(calls, callId, (call) => {
+          if (call.startedAt || call.owner !== dead) return undefined;
+          return { ...call, ...this.#mine, losses: (call.losses ?? 0) + 1 };
+        }),
+      ),
+    );
+  }
+
+  /** Says when an actor is due, where what a claim has left is too early. */
+  refile(ref: ActorRef): Promise<ActorDoc | undefined> {
+    return this.#inTurn(ref.id, () =>
+      this.#amend(ref, ({ timers, calls, dueAt }) => {
+        const exact = earliest(timers, calls);
+        return exact?.getTime() === dueAt?.getTime() ? undefined : { dueAt: exact };
       }),
     );
   }
 
-  /** Changes what stands beside an open call, in a commit of its own; undefined: there is nothing to change. */
+  /**
+   * Changes what stands beside the snapshot, in a commit of its own; undefined: there is nothing to change. It leaves
+   * `dueAt` as it is, which may then be too early, never too late: the sweep's index is the dearest part of a claim,
+   * and the answer, milliseconds later as a rule, changes it anyway.
+   */
   async #amend(
     ref: ActorRef,
-    callId: string,
-    change: (call: Call, definition: MachineDefinition) => Call | undefined,
+    change: (doc: ActorDoc, definition: MachineDefinition) => Partial<ActorDoc> | undefined,
   ): Promise<ActorDoc | undefined> {
     const definition = this.definition(ref.machine);
     const giveUpAt = performance.now() + racePatienceMs;
     for (let race = 0; performance.now() < giveUpAt; race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
-      const call = doc.calls.find(({ id }) => id === callId);
-      const changed = call && change(call, definition);
+      const changed = change(doc, definition);
       if (!changed) {
         if (!cached) return undefined;
         continue;
       }
-      const calls = doc.calls.map((each) => (each === call ? changed : each));
-      const after: ActorDoc = { ...doc, seq: doc.seq + 1, calls, dueAt: earliest(doc.timers, calls) };
+      const after: ActorDoc = { ...doc, ...changed, seq: doc.seq + 1 };
       // Unlike a step it is not repeated when its outcome is unknown: better no call than two.
       const write = updateOf(definition, doc, await this.#store.shared.rest(definition, after));
       const outcome = await this.#committer.commit([write]);
@@ -239,10 +253,6 @@ export class Actors {
       await pauseAfter(race);
     }
     return undefined;
-  }
-
-  #isAwaited({ kind }: Cause): boolean {
-    return this.#awaited.has(kind);
   }
 
   /** Who has the calls of a step in hand. */
@@ -271,7 +281,7 @@ export class Actors {
       const alone: Taken = { planned, event, cause: options.cause, from: doc.state };
       const tried = await this.ahead.withAnswer(definition, doc, alone, race === 0 ? options : undefined);
       const { steps, writes } = tried;
-      const isAwaited = this.#isAwaited(options.cause);
+      const isAwaited = this.#awaited.has(options.cause.kind);
       const outcome = await this.#committer.commit(writes, isAwaited).catch(unlessUnknown);
       if (outcome?.ok) return this.#taken(definition, steps);
       this.#store.forget(ref.id);

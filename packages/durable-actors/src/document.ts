@@ -63,7 +63,7 @@ export interface ActorDoc extends Doc, Labels {
   snapshot: { value: unknown; context: Record<string, unknown> };
   timers: Timer[];
   calls: Call[];
-  /** The earliest timer or unanswered call; the sweep's index. */
+  /** The earliest timer or unanswered call, or earlier, after a claim; the sweep's index. */
   dueAt: Date | null;
   /** The id of the latest step, so that a commit whose acknowledgement was lost is recognised. */
   lastStep: string;

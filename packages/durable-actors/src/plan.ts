@@ -197,6 +197,17 @@ function callsOf(
   return calls;
 }
 
+/** The calls after a change of one of them; undefined: it is not there, or stays as it is. */
+export function changedCall(
+  calls: readonly Call[],
+  id: string,
+  change: (call: Call) => Call | undefined,
+): { calls: Call[] } | undefined {
+  const call = calls.find((each) => each.id === id);
+  const changed = call && change(call);
+  return changed && { calls: calls.map((each) => (each === call ? changed : each)) };
+}
+
 /**
  * The guarded update of an actor: it matches only while the sequence number is what was loaded. `changed`: as it is to
  * rest.

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
-import { type ActorDoc, NewerDocument } from './document.ts';
+import { type ActorDoc, type Call, NewerDocument, type Timer } from './document.ts';
 import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
 import type { Queues } from './queue.ts';
+import { earliest } from './step.ts';
 import { inTime } from './time-limit.ts';
 import type { ActorWorkers } from './work.ts';
 
@@ -241,17 +242,25 @@ export class Sweeper {
 
   /** Late: the queue did not do it, so this process does. */
   async #late(machine: string, plural: string, before: number): Promise<number> {
-    const { db, clock } = this.#options;
+    const { db, clock, actors } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
       .find(
         { dueAt: { $lte: new Date(before), $type: 'date' } },
         { sort: { dueAt: 1 }, batchSize: pageSize },
       );
-    return this.#each(cursor, async (stored) => {
-      this.report.latestMs = Math.max(this.report.latestMs, clock.now() - stored.dueAt!.getTime());
+    let late = 0;
+    await this.#each(cursor, async (stored) => {
+      const dueAt = dueOf(stored);
+      if (dueAt > before) {
+        await actors.refile({ machine, id: stored._id }).catch(unlessNewer);
+        return;
+      }
+      late += 1;
+      this.report.latestMs = Math.max(this.report.latestMs, clock.now() - dueAt);
       await this.#attend(machine, stored, before);
     });
+    return late;
   }
 
   async #attend(machine: string, stored: ActorDoc, before: number): Promise<void> {
@@ -300,4 +309,17 @@ export class Sweeper {
       this.#chores.set(name, done);
     }
   }
+}
+
+/** Newer code says when its actors are due. */
+function unlessNewer(error: unknown): void {
+  if (!(error instanceof NewerDocument)) throw error;
+}
+
+/** When an actor is really due (ms): a claim leaves `dueAt` as it was before. What is not readable counts as it says. */
+function dueOf({ timers, calls, dueAt }: ActorDoc): number {
+  const isDated = (all: unknown): all is { dueAt: Date }[] =>
+    Array.isArray(all) && all.every((each) => (each as { dueAt?: unknown }).dueAt instanceof Date);
+  const exact = isDated(timers) && isDated(calls) ? earliest(timers as Timer[], calls as Call[]) : null;
+  return (exact ?? dueAt)!.getTime();
 }

@@ -255,9 +255,22 @@ describe('calls of a step', () => {
       expect(call.dueAt.getTime() - call.notBefore.getTime()).equal(5_000);
       engine.clock.advance(4_000);
       await engine.actors.claim({ machine: 'caller', id: doc._id }, call.id);
-      const { calls, dueAt } = await stored(doc);
-      expect(calls[0]!.dueAt.getTime() - calls[0]!.startedAt!.getTime()).equal(patienceMs);
-      expect(dueAt).deep.equal(calls[0]!.dueAt);
+      const claimed = await stored(doc);
+      const { dueAt, startedAt } = claimed.calls[0]!;
+      expect(dueAt.getTime() - startedAt!.getTime()).equal(patienceMs);
+      expect(claimed.dueAt, 'an index that a claim does not change').deep.equal(call.dueAt);
+      engine.clock.advance(1_200);
+      await machinery.sweeper.sweep();
+      const { report } = machinery.sweeper;
+      expect([report.late, report.latestMs], 'nothing is late').deep.equal([0, 0]);
+      const refiled = await stored(doc);
+      expect(refiled).deep.equal({ ...claimed, seq: claimed.seq + 1, dueAt });
+      await machinery.sweeper.sweep();
+      expect(await stored(doc), 'once').deep.equal(refiled);
+      engine.clock.advance(patienceMs);
+      await machinery.sweeper.sweep();
+      expect(report.late).equal(1);
+      expect(await heard(doc)).deep.equal(['push.lost']);
     });
 
     it('cannot be claimed once they are gone', async () => {
