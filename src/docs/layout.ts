@@ -23,7 +23,7 @@ export function framed(site: Site, page: Page, language: string): string {
 </header>
 <div class="columns">
 <details class="contents"><summary>Contents</summary>
-<nav aria-label="Contents">
+<nav aria-label="Contents" tabindex="0">
 <h2>Guide</h2>
 ${linksTo(guides, page, language)}
 <h2>Reference</h2>

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { startBridge } from '../../tools/inspect/bridge.ts';
-import { ConsoleWindows, openBrowser } from '../support/browser.ts';
+import { ConsoleWindows, isTooWide, openBrowser } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** `/console/inspector` and the page of the queues in a real browser: any complaint of it is a fault. */
@@ -88,7 +88,7 @@ describe('the inspector in a browser', function () {
     });
     await live(page);
     await page.locator('#inspector-sequence .step').first().waitFor();
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).equal(true);
+    expect(await isTooWide(page)).to.equal(false);
     await shot(page, 'phone');
   });
 
