@@ -40,9 +40,15 @@ function linksTo(pages: readonly { path: string; name: string }[], shown: Page, 
   const rows = pages.map(({ path, name }) => {
     const isShown = path === shown.path;
     const sections = isShown
-      ? html`\n<ul>${shown.sections.map(({ id, text }) => html`<li><a href="#${id}">${text}</a></li>\n`)}</ul>`
+      ? html`\n<ul>${shown.sections.map(({ id, text }) => html`<li><a href="#${id}">${breakable(text)}</a></li>\n`)}</ul>`
       : '';
     return html`<li><a href="${address(path, language)}" ${isShown ? html`aria-current="page"` : ''}>${name}</a>${sections}</li>\n`;
   });
   return html`<ul>${rows}</ul>`;
+}
+
+/** A name of several words in one may be broken between them. */
+function breakable(text: string): Html {
+  const [first, ...others] = text.split(/(?<=[a-z])(?=[A-Z])/);
+  return html`${first}${others.map((part) => html`<wbr>${part}`)}`;
 }

@@ -81,7 +81,7 @@ export interface ObjectView {
 
 /** The whole reference, in the order of the tags and of the index. */
 export function chaptersOf({ routes, tags, webhooks, errorsOf }: Interface): Chapter[] {
-  const everywhere = routes.map((route) => new Set(errorsOf(route)));
+  const everywhere = routes.filter(({ auth }) => auth !== 'none').map((route) => new Set(errorsOf(route)));
   const isSpecial = (code: ErrorCode) => !everywhere.every((codes) => codes.has(code));
   const seen = new Set<string>();
   const newObjects = (schemas: readonly Schema[]) =>

@@ -52,7 +52,7 @@ function curl(call: Call): string {
 function node(call: Call): string {
   const { method, path, hasKey, body, isAnswered } = call;
   const headers = [
-    ...(hasKey ? [['Authorization', fromEnvironment('KUSANYA_API_KEY', '', 'Bearer ')]] : []),
+    ...(hasKey ? [['Authorization', template('key', '', 'Bearer ')]] : []),
     ...headersOf(call).map(([name, value]) => [/\W/.test(name) ? `'${name}'` : name, `'${value}'`]),
   ].map(([name, value]) => `${name}: ${value}`);
   const options = [
@@ -63,18 +63,19 @@ function node(call: Call): string {
   ];
   const lines = options.flatMap((option) => option.split('\n')).map((line) => `  ${line}`);
   return [
-    `const url = ${fromEnvironment('KUSANYA_BASE_URL', path)};`,
-    ...(lines.length === 0 ? ['const response = await fetch(url);'] : []),
-    ...(lines.length > 0 ? ['const response = await fetch(url, {', ...lines, '});'] : []),
+    'const base = process.env.KUSANYA_BASE_URL;',
+    ...(hasKey ? ['const key = process.env.KUSANYA_API_KEY;'] : []),
+    `const response = await fetch(${template('base', path)}${lines.length > 0 ? ', {' : ');'}`,
+    ...(lines.length > 0 ? [...lines, '});'] : []),
     ...(isAnswered ? ['const answer = await response.json();'] : []),
     `if (!response.ok) throw new Error(${isAnswered ? 'answer.error.message' : 'await response.text()'});`,
     `console.log(${isAnswered ? 'answer' : 'response.status'});`,
   ].join('\n');
 }
 
-/** A template of JavaScript: a variable of the environment between two texts. */
-function fromEnvironment(name: string, after: string, before = ''): string {
-  return `\`${before}\${process.env.${name}}${after}\``;
+/** A template of JavaScript: a variable between two texts. */
+function template(name: string, after: string, before = ''): string {
+  return `\`${before}\${${name}}${after}\``;
 }
 
 function php(call: Call): string {
@@ -111,11 +112,11 @@ function php(call: Call): string {
 function python(call: Call): string {
   const { method, path, hasKey, body, isAnswered } = call;
   const headers = [
-    ...(hasKey ? ['"Authorization": "Bearer " + os.environ["KUSANYA_API_KEY"]'] : []),
+    ...(hasKey ? ['"Authorization": f"Bearer {key}"'] : []),
     ...headersOf(call).map(([name, value]) => `"${name}": "${value}"`),
   ];
   const given = [
-    `os.environ["KUSANYA_BASE_URL"] + "${path}",`,
+    `base + "${path}",`,
     ...(method === 'GET' ? [] : [`method="${method}",`]),
     ...(headers.length > 0 ? ['headers={', ...headers.map((line) => `    ${line},`), '},'] : []),
     ...(body === undefined ? [] : [`data=json.dumps(${written(body, pythonWords)}).encode(),`]),
@@ -125,6 +126,8 @@ function python(call: Call): string {
     'import os',
     'from urllib.request import Request, urlopen',
     '',
+    'base = os.environ["KUSANYA_BASE_URL"]',
+    ...(hasKey ? ['key = os.environ["KUSANYA_API_KEY"]'] : []),
     'request = Request(',
     ...given.flatMap((line) => line.split('\n')).map((line) => `    ${line}`),
     ')',
