@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { startBridge } from '../../tools/inspect/bridge.ts';
-import { ConsoleWindows, isTooWide, openBrowser } from '../support/browser.ts';
+import { isTooWide } from '../support/accessible.ts';
+import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
 /** `/console/inspector` and the page of the queues in a real browser: any complaint of it is a fault. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { pagePaths } from '../../src/console/console.ts';
 import { pathMatcher } from '../../src/http/http.ts';
-import { faultsOf, inEveryLook } from '../support/accessible.ts';
+import { faultsOf, inEveryLook, isTooWide } from '../support/accessible.ts';
 import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import {
   type Receiver,
@@ -107,8 +107,7 @@ describe('every page of the console', function () {
       await page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })");
       await inEveryLook(page, async (about) => {
         faults.push(...(await faultsOf(page)).map((fault) => `${path}, ${about}: ${fault}`));
-        const surplus = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-        if (surplus > 0) faults.push(`${path}, ${about}: ${surplus} px too wide`);
+        if (await isTooWide(page)) faults.push(`${path}, ${about}: too wide`);
       });
     }
     expect(faults.join('\n')).to.equal('');

@@ -16,6 +16,11 @@ export async function faultsOf(page: Page): Promise<string[]> {
   });
 }
 
+/** Whether something sticks out at the side, so that a reader has to push the page about. */
+export function isTooWide(page: Page): Promise<boolean> {
+  return page.evaluate('document.documentElement.scrollWidth > innerWidth');
+}
+
 /** Each width and colour scheme that a page is looked at in, without reading it anew. */
 export async function inEveryLook(page: Page, look: (about: string) => Promise<void>): Promise<void> {
   for (const [width, height] of [

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import axe, { type AxeResults } from 'axe-core';
 import {
   type Browser,
   type BrowserContext,
@@ -61,20 +60,6 @@ export async function openWindow(
     if (new URL(request.url()).origin !== host) faults.push(`asks another host: ${request.url()}`);
   });
   return { context, page: await context.newPage(), faults };
-}
-
-/** What axe finds wrong with a page for people who do not see it, or see it badly, or have no mouse. */
-export async function accessibilityFaults(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResults>('axe.run()');
-  return violations.flatMap(({ id, help, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary ?? ''}`),
-  );
-}
-
-/** Whether something sticks out at the side, so that a reader has to push the page about. */
-export function isTooWide(page: Page): Promise<boolean> {
-  return page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
 
 /** Windows on one service's console, signed in. */
