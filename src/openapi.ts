@@ -150,7 +150,9 @@ function named(examples: Readonly<Record<string, unknown>>): Json {
 
 function requestBody(doc: OperationDoc, body: TObject, components: Components): Json {
   const schema = components.place(doc.requestSchema ?? body);
-  return { required: true, ...content(schema, doc.requestExamples) };
+  // No body is taken as `{}`.
+  const required = Boolean(body.required?.length);
+  return { required, ...content(schema, doc.requestExamples) };
 }
 
 function parameters({ operation }: Route, components: Components): Json[] {

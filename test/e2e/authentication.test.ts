@@ -143,6 +143,29 @@ describe('authentication', () => {
     }
   });
 
+  it('a key ends itself, here at once and elsewhere within 5 seconds, and no other key with it', async () => {
+    const { id, secret } = await test.issueKey(merchant.id, 'test');
+    const other = await startTestService({}, { clock, database: test.service.wired.db.databaseName });
+    try {
+      expect(await statusOf(secret, other)).to.equal(200);
+      const ended = await test.call('DELETE', '/v1/api_keys/self', { token: secret });
+      expect([ended.status, ended.json.object, ended.json.id]).to.deep.equal([200, 'api_key', id]);
+      expect(await statusOf(secret)).to.equal(401);
+      const elapsed = stopwatch();
+      expect(await until(async () => (await statusOf(secret, other)) === 401, 5_000)).to.equal(true);
+      expect(elapsed()).to.be.below(5_000);
+    } finally {
+      await other.stop();
+    }
+    const again = await test.call('DELETE', '/v1/api_keys/self', { token: secret });
+    expect([again.status, again.json.error.code]).to.deep.equal([401, 'api_key_invalid']);
+    const { json } = await test.call('GET', `/admin/merchants/${merchant.id}/keys`);
+    const key = json.data.find((each: { id: string }) => each.id === id);
+    expect(key.revoked_by).to.equal(id);
+    expect(Date.parse(key.revoked_at)).to.be.within(Date.parse(key.created_at), clock.now());
+    expect(await statusOf(merchant.key)).to.equal(200);
+  });
+
   it('a rotated key lives on beside its successor for the overlap', async () => {
     const { id, secret: old } = await test.issueKey(merchant.id, 'test');
     const { status, json } = await admin('POST', `/admin/keys/${id}/rotate`, {

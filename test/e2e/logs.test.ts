@@ -126,6 +126,18 @@ describe('the output of a whole run', () => {
     plant(rotated.json.secret);
     const other = await admin('POST', `/admin/keys/${test.id}/rotate`, { overlap_seconds: 3600 });
     plant(other.json.secret);
+    const own = await send('POST', '/v1/webhook_endpoints', test.secret, { url: `${receiver.url}/own` });
+    const ownRotated = await send(
+      'POST',
+      `/v1/webhook_endpoints/${own.json.id}/rotate_secret`,
+      test.secret,
+      {},
+    );
+    for (const { status, json } of [own, ownRotated]) {
+      expect(status).to.equal(201);
+      plant(json.secret);
+    }
+    await send('DELETE', `/v1/webhook_endpoints/${own.json.id}`, test.secret);
 
     const words = {
       metadata: { note: plant('planted-metadata-value') },

@@ -6,7 +6,8 @@ import { presentCollection } from '../../src/collections/present.ts';
 import { Events } from '../../src/events/events.ts';
 import { type Balance, entriesOf, ownEntriesOf } from '../../src/ledger/ledger.ts';
 import { SettlementReader } from '../../src/settlement/settlement.ts';
-import { fromOwn, isOwn, ownOf, type Whose } from '../../src/whose.ts';
+import type { EndpointDoc } from '../../src/webhooks/webhooks.ts';
+import { fromOwn, isOwn, ownOf, surelyOwn, type Whose } from '../../src/whose.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
 describe("A merchant's own documents", () => {
@@ -36,6 +37,8 @@ describe("A merchant's own documents", () => {
       const found = await ownOf(db.collection<Note>('notes'), whose).find({ words: 'alike' }).toArray();
       expect(found.map(({ _id }) => _id)).to.deep.equal([`n${index}`]);
       expect(notes.map((note) => isOwn(whose, note))).to.deep.equal(whoses.map((each) => each === whose));
+      for (const note of notes.filter((each) => !isOwn(whose, each)))
+        expect(() => surelyOwn(whose, note)).to.throw(TypeError, 'somebody else');
     }
   });
 
@@ -53,6 +56,8 @@ describe("A merchant's own documents", () => {
     type One = MerchantDeps['collections']['get'];
     const whole = { mode: 'live' } as const;
     const stored = db.collection<CollectionDoc>('collections');
+    const endpoints = db.collection<EndpointDoc>('endpoints');
+    const findEndpoint = async (id: string) => (await endpoints.findOne({ _id: id })) ?? undefined;
     const events = new Events(db);
     const settlements = new SettlementReader(db, (doc) => doc);
     const forgetful = [
@@ -72,6 +77,8 @@ describe("A merchant's own documents", () => {
       (): Settlements['show'] => (_whose, id) => settlements.find(id),
       // @ts-expect-error: a list that all merchants are in
       (): Settlements['list'] => (_whose, page) => settlements.search({}, page),
+      // @ts-expect-error: an endpoint by its id alone
+      (): MerchantDeps['endpoints']['find'] => (_whose, id) => findEndpoint(id),
       // @ts-expect-error: a collection by its id alone
       (): One => async (_whose, id) => presentCollection((await stored.findOne({ _id: id }))!),
     ];
@@ -80,7 +87,7 @@ describe("A merchant's own documents", () => {
       (): Entries => (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
       (): Settlements => settlements,
     ];
-    expect([forgetful.length, sound.length]).to.deep.equal([9, 3]);
+    expect([forgetful.length, sound.length]).to.deep.equal([10, 3]);
   });
 });
 
