@@ -11,6 +11,7 @@ import {
   type TestMerchant,
   type TestService,
 } from '../../../test/support/service.ts';
+import { sized } from '../../../test/support/size.ts';
 
 /** The commands as a user types them: a process, real HTTP, the real service. */
 describe('kusanya', function () {
@@ -122,11 +123,12 @@ describe('kusanya', function () {
       const rows = guide.split('\n').filter((line) => /^\| `2557.*\| fails/.test(line));
       const told = rows.flatMap((row) => row.match(/(?<=`)[a-z_]+(?=`)/g) ?? []);
       expect(told.length).to.be.at.least(7);
-      const lines = ['succeeded', 'failed', 'expired', ...told.map((code) => `failed --code ${code}`)];
+      const codes = sized(told.slice(0, 1), told);
+      const lines = ['succeeded', 'failed', 'expired', ...codes.map((code) => `failed --code ${code}`)];
       const ended = await Promise.all(lines.map((line) => run(`trigger ${line} --json`)));
       expect(ended.map(({ code }) => code)).to.deep.equal(lines.map(() => 0));
       const statuses = ended.map(({ json }) => json.failure_code ?? json.status);
-      expect(statuses).to.deep.equal(['succeeded', 'insufficient_funds', 'expired', ...told]);
+      expect(statuses).to.deep.equal(['succeeded', 'insufficient_funds', 'expired', ...codes]);
       // On a busy machine this one may be on time.
       const late = await run('trigger late --no-wait --json');
       expect(guide).to.include(`| \`${late.json.phone}\` | expires, then the customer pays after all`);
@@ -214,7 +216,8 @@ describe('kusanya', function () {
         ...['collections list --since yesterday', 'collections get ../x', 'whoami --profile a/b'],
         'collections create --amount 1 --phone 2',
       ];
-      expect(await Promise.all(lines.map((line) => codeOf(line)))).to.deep.equal(lines.map(() => 2));
+      const typed = sized(lines.slice(0, 3), lines);
+      expect(await Promise.all(typed.map((line) => codeOf(line)))).to.deep.equal(typed.map(() => 2));
       expect((await cli.run(['whoami'], { env: { XDG_CONFIG_HOME: '/nonexistent' } })).code).to.equal(2);
       expect(await codeOf('whoami', { KUSANYA_BASE_URL: 'ftp://x' })).to.equal(2);
     });

@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { type Cli, installCli } from '../../../test/support/cli.ts';
-import { startTestService, type TestMerchant, type TestService } from '../../../test/support/service.ts';
-import { until } from '../../../test/support/until.ts';
+import { type Cli, installCli } from '../support/cli.ts';
+import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 describe('kusanya admin', function () {
   this.timeout(120_000);

@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type Cli, installCli } from '../../../test/support/cli.ts';
+import { commands } from '../../packages/cli/src/commands.ts';
+import { type Cli, installCli } from '../support/cli.ts';
 import {
   type Receiver,
   startReceiver,
   startTestService,
   type TestMerchant,
   type TestService,
-} from '../../../test/support/service.ts';
-import { commands } from '../src/commands.ts';
+} from '../support/service.ts';
 
-const path = new URL('../README.md', import.meta.url);
+const path = new URL('../../packages/cli/README.md', import.meta.url);
 const session = /(<!-- session -->\n```console\n)[\s\S]*?```/;
 
 /** What the command line said, with fixed ids and times of the same lengths. */
