@@ -39,9 +39,8 @@ interface ActorsOptions extends StoreOptions {
   lanes?: Lanes;
 }
 
-/** How long races for an actor are run: a process with a long queue for it wins many in a row. */
+/** How long races for an actor are run, and how many at least: a process with a long queue for it wins many in a row. */
 const racePatienceMs = 10_000;
-/** On a starved machine one race may take a second, and few races are no sign that something is wrong. */
 const racesMin = 40;
 /** Races over writes that belong to others than the actor: recomputed this often before the sender hears of it. */
 const maxForeignRaces = 3;
@@ -226,9 +225,8 @@ export class Actors {
   }
 
   /**
-   * Changes what stands beside the snapshot, in a commit of its own; undefined: there is nothing to change. It leaves
-   * `dueAt` as it is, which may then be too early, never too late: the sweep's index is the dearest part of a claim,
-   * and the answer, milliseconds later as a rule, changes it anyway.
+   * Changes what stands beside the snapshot, in a commit of its own; undefined: there is nothing to change. `dueAt` stays,
+   * too early then, never too late: that index is the dearest part of a claim, and the answer changes it anyway.
    */
   async #amend(
     ref: ActorRef,
@@ -269,9 +267,7 @@ export class Actors {
     let attempt: Attempt | undefined;
     let foreignRaces = 0;
     const giveUpAt = performance.now() + racePatienceMs;
-    const goesOn = (race: number) =>
-      race === 0 || performance.now() < giveUpAt || (race < racesMin && !inDoubt);
-    for (let race = 0; goesOn(race); race += 1) {
+    for (let race = 0; performance.now() < giveUpAt || (race < racesMin && !inDoubt); race += 1) {
       const { doc, cached } = await this.#store.load(ref.machine, ref.id, race > 0);
       if (inDoubt && (await this.#store.wasApplied(doc, options.stepId))) {
         return this.#recognised(definition, doc, attempt);
