@@ -39,6 +39,8 @@ export interface Config {
   logLevel: string;
   amountMinTzs: number;
   amountMaxTzs: number;
+  /** Above it a second operator must agree to what decides about a payment. */
+  decideAloneMaxTzs: number;
   feeBps: number;
   feeFixedTzs: number;
   /** Per merchant and mode; 0 switches the limit off. */
@@ -265,6 +267,7 @@ function toConfig(is: Settings): Config {
     secretsKey: is.SECRETS_KEY ?? '',
     logLevel: is.LOG_LEVEL,
     ...{ amountMinTzs: is.AMOUNT_MIN, amountMaxTzs: is.AMOUNT_MAX },
+    decideAloneMaxTzs: is.DECIDE_ALONE_MAX,
     ...{ feeBps: is.FEE_BPS, feeFixedTzs: is.FEE_FIXED },
     rateLimitPerSecond: is.RATE_LIMIT_PER_SECOND,
     rateLimitBurst: is.RATE_LIMIT_BURST,

@@ -148,6 +148,12 @@ export const settings = Type.Object(
       maximum: maxTzs,
       description: 'Largest amount of a collection.',
     }),
+    DECIDE_ALONE_MAX: whole({
+      default: 1_000_000,
+      minimum: 0,
+      maximum: maxTzs,
+      description: 'Largest amount about which one operator decides alone. Above it a second one must agree.',
+    }),
     FEE_BPS: whole({
       default: 200,
       minimum: 0,

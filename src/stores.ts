@@ -15,7 +15,7 @@ import {
   receiptsSpec,
 } from './ledger/ledger.ts';
 import { apiKeysSpec, merchantsSpec } from './merchants/merchants.ts';
-import { operatorsSpec } from './operators/operators.ts';
+import { operatorsSpec, proposalsSpec } from './operators/operators.ts';
 import {
   breakersSpec,
   callbacksSpec,
@@ -44,6 +44,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   apiKeysSpec,
   auditSpec,
   operatorsSpec,
+  proposalsSpec,
   alertsSpec,
   leasesSpec,
   breakersSpec,

@@ -10,7 +10,7 @@ import {
 } from '../http/http.ts';
 import type { Mode } from '../mode.ts';
 import { fieldsFrom } from './forms.ts';
-import type { Trial } from './page.ts';
+import type { Outlook, Trial } from './page.ts';
 import { formToken } from './session.ts';
 
 /** What became of a form. */
@@ -72,7 +72,8 @@ function outcomeOf(
   { status, body }: Answer,
   { form, back, id }: { form: URLSearchParams; back: string; id: string },
 ): Outcome {
-  const made = (body ?? {}) as Record<string, unknown>;
+  // As it would have come over the wire: times are text there.
+  const made: Outlook = JSON.parse(JSON.stringify(body ?? {}));
   if (made.dry_run === true) {
     return { kind: 'again', back, status: 200, trial: trialOf(form, { faults: [], outlook: made }) };
   }
@@ -83,7 +84,7 @@ function outcomeOf(
   const isNew = status === 201 || status === 202;
   const to = isNew && page && mode ? `/console/${mode}${page}/${made.id}` : back;
   const address = new URL(to, 'http://console');
-  address.searchParams.set('done', id);
+  address.searchParams.set('done', made.object === 'proposal' ? 'proposed' : id);
   return { kind: 'done', address: `${address.pathname}${address.search}` };
 }
 

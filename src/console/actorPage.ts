@@ -8,7 +8,7 @@ import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, left, pill, shortId, spaced, timerWords, typedMoment } from './words.ts';
+import { ago, label, left, moment, pill, shortId, spaced, timerWords, typedMoment } from './words.ts';
 
 /**
  * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
@@ -23,7 +23,7 @@ export const showActor: Show = async (visit) => {
 ${await headline(visit, actor)}
 <div class="split ${visit.query.get('chart') ? 'wide' : ''}">
 <div class="main">${await chartCard(visit, walk)}${stepsCard(visit, walk)}</div>
-<aside class="side" id="side" data-live>${await nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
+<aside class="side" id="side" data-live>${proposalCard(visit, actor)}${await nowCard(visit, actor)}${actionsCard(visit, actor)}</aside>
 </div>
 ${await tabsCard(visit, actor)}`;
   return {
@@ -181,6 +181,32 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
   },
   'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
 };
+
+/** What somebody proposed, for a second person to agree to. */
+function proposalCard(visit: Visit, { id, proposal }: Actor): Html {
+  if (!proposal) return html``;
+  const { event, by, reason, until } = proposal;
+  const { type, ...told } = event;
+  const words = operatorEvents[type] ?? { title: type };
+  const what = Object.entries(told).map(([name, value]) => [label(spaced(name)), value] as const);
+  const agree = formOf(visit, {
+    id: 'agree',
+    to: 'POST /admin/actors/:id/events',
+    params: { id },
+    title: 'Agree',
+    hint: 'It is done at once. Say what you know it from yourself.',
+    only: [],
+    fixed: { ...event },
+    submit: 'Agree',
+    isDangerous: true,
+  });
+  const own = html`<p class="quiet">You proposed it: somebody else has to agree.</p>`;
+  return card(
+    html`Waits for a second person <span class="quiet">until ${moment(until)}</span>`,
+    html`<p><b>${by}</b> proposes: ${words.title}. <q>${withLinks(visit, reason)}</q></p>${facts(what)}${by === visit.operator.name ? own : agree}`,
+    { tone: 'needed' },
+  );
+}
 
 /** Forms for exactly the events that the chart accepts now. */
 function actionsCard(visit: Visit, actor: Actor): Html {

@@ -1,10 +1,11 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
+import { entriesTable } from './entries.ts';
 import { choices, facts, table } from './layout.ts';
-import { accountWords, idLink, withLinks } from './links.ts';
+import { idLink, withLinks } from './links.ts';
 import { address, type List, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
-import type { Actor, Delivery, DeliveryDetail, Entry, Evidence } from './shapes.ts';
-import { ago, kindWords, label, moment, money, pill, reasonWords, span } from './words.ts';
+import type { Actor, Delivery, DeliveryDetail, Evidence } from './shapes.ts';
+import { ago, label, moment, money, pill, reasonWords, span } from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];
@@ -98,34 +99,6 @@ function block(visit: Visit, text: string): Html {
 async function ledgerTab(visit: Visit, { id, mode }: Actor): Promise<Html> {
   const list = await visit.read('/admin/ledger/entries', { query: { mode, source: id, limit: 50 } });
   return entriesTable(visit, list.data);
-}
-
-/** Journal entries with their lines. */
-export function entriesTable(visit: Visit, entries: readonly Entry[]): Html {
-  return table<Entry>(
-    [
-      { head: 'Posted', cell: ({ posted_at }) => moment(posted_at) },
-      {
-        head: 'What',
-        cell: ({ type, posting_key }) => html`<span title="${posting_key}">${kindWords(type)}</span>`,
-      },
-      { head: 'Of', cell: ({ source }) => idLink(visit, source.id) },
-      { head: 'Gross', kind: 'right', cell: ({ gross }) => money(gross) },
-      { head: 'Fee', kind: 'right', cell: ({ fee }) => money(fee) },
-      { head: 'Net', kind: 'right', cell: ({ net }) => money(net) },
-      {
-        head: 'Debits and credits',
-        kind: 'wide',
-        cell: ({ lines }) =>
-          html`<ul class="lines">${lines.map(
-            ({ account, debit, credit }) =>
-              html`<li><span>${debit ? 'debit' : 'credit'}</span>${accountWords(visit, account)}${money(debit || credit)}</li>`,
-          )}</ul>`,
-      },
-    ],
-    entries,
-    'Nothing was posted for it.',
-  );
 }
 
 async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {

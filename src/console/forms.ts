@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Fault, type Operation, type OperatorPrincipal, roleAllows } from '../http/http.ts';
 import { type Html, html, type Part } from '../pages/pages.ts';
-import type { CommandRoute, Visit } from './page.ts';
+import { rehearsedEntries } from './entries.ts';
+import type { CommandRoute, Outlook, Visit } from './page.ts';
 import { label, momentTyped } from './words.ts';
 
 /**
@@ -85,7 +86,7 @@ ${spec.hint ? html`<p class="hint">${spec.hint}</p>` : ''}
 ${trial?.message ? html`<p class="fault" role="alert">${trial.message}</p>` : ''}
 ${names.map(field)}
 ${reasonField(spec.id, trial?.values.get('reason')?.[0] ?? '', faultOf(trial?.faults ?? [], 'reason'))}
-${trial?.outlook ? outlookOf(trial.outlook) : ''}
+${trial?.outlook ? outlookOf(visit, trial.outlook) : ''}
 <p class="buttons">
 ${'dry_run' in schema.properties ? html`<button name="f.dry_run" value="true" class="plain">Try it first</button>` : ''}
 <button class="${spec.isDangerous ? 'danger' : ''}">${spec.submit}</button>
@@ -178,14 +179,14 @@ function faultLine(id: string, fault: Fault | undefined): Part {
 }
 
 /** What a rehearsal said: where it would lead, or how many it would touch. */
-function outlookOf(outlook: Record<string, unknown>): Html {
+function outlookOf(visit: Visit, { entries, ...outlook }: Outlook): Html {
   const unsaid = ['object', 'dry_run', 'accepted', 'replayed'];
   const rows = Object.entries(outlook).filter(([name]) => !unsaid.includes(name));
   const names: Readonly<Record<string, string>> = { total: 'deliveries sent again' };
   return html`<div class="outlook" role="status"><strong>Nothing was done. It would be:</strong><dl>${rows.map(
     ([name, value]) =>
       html`<div><dt>${names[name] ?? label(name)}</dt><dd>${Array.isArray(value) ? value.join(', ') || '–' : String(value)}</dd></div>`,
-  )}</dl></div>`;
+  )}</dl>${entries ? rehearsedEntries(visit, entries) : ''}</div>`;
 }
 
 /** A form's fields as the route's schema types them; what was left empty is not sent. */

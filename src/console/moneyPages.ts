@@ -1,5 +1,6 @@
 import { type Html, html } from '../pages/pages.ts';
-import { entriesTable, shown } from './actorTabs.ts';
+import { shown } from './actorTabs.ts';
+import { entriesTable } from './entries.ts';
 import { formOf } from './forms.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { accountWords, idLink } from './links.ts';

@@ -44,8 +44,11 @@ export interface Trial {
   message: string | undefined;
   faults: readonly Fault[];
   /** What a dry run answered. */
-  outlook: Record<string, unknown> | undefined;
+  outlook: Outlook | undefined;
 }
+
+/** What a rehearsal says; of an actor's event also what it would post. */
+export type Outlook = Record<string, unknown> & { entries?: RowOf<'/admin/ledger/entries'>[] };
 
 export interface Visit {
   operator: OperatorPrincipal;

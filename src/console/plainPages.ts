@@ -39,7 +39,11 @@ export function withNotice(visit: Visit, page: Page): Page {
   const done = visit.query.get('done') ?? '';
   if (!/^[a-z]+(?:[A-Z][a-z]+){0,4}$/.test(done)) return page;
   // What an actor was told stands among its steps, in better words.
-  const said = done === 'sendEvent' ? 'Done.' : `Done: ${spaced(done)}.`;
+  const saids: Readonly<Record<string, string>> = {
+    sendEvent: 'Done.',
+    proposed: 'Proposed. It is done when a second operator agrees.',
+  };
+  const said = saids[done] ?? `Done: ${spaced(done)}.`;
   return { ...page, body: html`<p class="done" role="status">${said}</p>${page.body}` };
 }
 

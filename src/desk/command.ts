@@ -47,7 +47,7 @@ export class Command {
   /** The operator's name. */
   readonly by: string;
   readonly reason: string;
-  readonly #requestId: string;
+  readonly requestId: string;
   readonly #actors: Actors;
   readonly #claim: Claim;
 
@@ -60,7 +60,7 @@ export class Command {
     this.at = clock.now();
     this.by = principal.name;
     this.reason = reason;
-    this.#requestId = requestId;
+    this.requestId = requestId;
     this.#actors = actors;
     this.#claim = claim;
   }
@@ -68,7 +68,7 @@ export class Command {
   /** The writes that tell of the change: the audit's line, and the claim of its Idempotency-Key. */
   told({ made, ...about }: About): Write[] {
     const { at, by, reason } = this;
-    const line = auditLine({ ...about, at, by, reason, requestId: this.#requestId });
+    const line = auditLine({ ...about, at, by, reason, requestId: this.requestId });
     return [...this.#claim(made ?? about.target), line];
   }
 
@@ -89,15 +89,16 @@ export class Command {
     });
   }
 
-  /** Sends an operator's event to an actor. `data`: what is to be set of the room's data in the same commit. */
+  /** Sends an operator's event to an actor. `data`: what is to be set of the room's data in the same commit; `more`: further writes of it. */
   send(
     ref: { machine: string; id: string },
     event: { type: string; [field: string]: unknown },
     about: About,
     data?: SendOptions['data'],
+    more: readonly Write[] = [],
   ): Promise<SendResult> {
     const { at, reason } = this;
-    const writes = this.told(about);
+    const writes = [...more, ...this.told(about)];
     return this.#actors.send(
       ref,
       { at, reason, ...event },
@@ -112,7 +113,7 @@ export class Command {
 
   /** The id and the cause of a step that this command takes. */
   get step() {
-    return { stepId: this.#requestId, cause: { kind: 'operator', id: this.by } } as const;
+    return { stepId: this.requestId, cause: { kind: 'operator', id: this.by } } as const;
   }
 }
 

@@ -102,7 +102,8 @@ export function listEntries({ db }: LedgerAdminDeps) {
   });
 }
 
-function presentEntry(entry: PostedEntry) {
+/** An entry with its lines, posted or rehearsed. */
+export function presentEntry(entry: PostedEntry) {
   const { grossTzs, feeTzs, netTzs, settlementDate } = figuresOf(entry);
   return {
     id: transactionId(entry),

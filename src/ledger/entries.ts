@@ -1,3 +1,4 @@
+import type { Write } from '@kusanya/durable-actors';
 import type { Db, Filter, FindCursor } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
 import type { Mode } from '../mode.ts';
@@ -58,6 +59,20 @@ export function figuresOf(entry: PostedEntry): Figures {
     // On T+0 there is no bucket: the money settled on the day it came.
     settlementDate: bucket ?? (isCapture ? eatDate(entry.effectiveAt.getTime()) : null),
   };
+}
+
+/** The entries among the writes of a step, as they would be read back. */
+export function entriesIn(writes: readonly Write[]): PostedEntry[] {
+  return writes.flatMap((write) => {
+    if (write.op !== 'insert' || write.into !== 'journal_entries') return [];
+    const entry = write.doc as JournalEntry;
+    const lines = entry.lines.map((line) => ({
+      ...line,
+      debit: Number(line.debit),
+      credit: Number(line.credit),
+    }));
+    return [{ ...entry, lines }];
+  });
 }
 
 /** What a list of entries is narrowed by. Times are bounds on `postedAt`: from ≤ postedAt < before. */

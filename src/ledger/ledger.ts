@@ -30,6 +30,7 @@ export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './clos
 export {
   type EntryFilter,
   type EntryPage,
+  entriesIn,
   entriesOf,
   entryOf,
   type Figures,

@@ -10,13 +10,35 @@ import {
 import { Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
 import { chartSvg } from '../charts/charts.ts';
-import { type CommandDeps, commandBody, described, forCommands, found, Reason } from '../desk/desk.ts';
+import type { Config } from '../config.ts';
+import {
+  type Command,
+  type CommandDeps,
+  commandBody,
+  described,
+  forCommands,
+  found,
+  Reason,
+} from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
-import { receiptsSpec } from '../ledger/ledger.ts';
+import { presentEntry } from '../ledger/admin.ts';
+import { entriesIn, receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { memoryOf } from '../memory.ts';
+import { isoTime } from '../time.ts';
 import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
+import {
+  agreeing,
+  type Decision,
+  isSame,
+  needsSecond,
+  openProposal,
+  type ProposalDoc,
+  proposalLifeMs,
+  proposalsSpec,
+  proposing,
+} from './secondPerson.ts';
 import { readHistory, readTrail } from './trail.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
@@ -86,14 +108,23 @@ function presentStep(line: StepLine) {
   };
 }
 
-export function showActor({ actors }: CommandDeps) {
+function presentProposal({ _id, event, by, at, reason }: ProposalDoc) {
+  const untilMs = at.getTime() + proposalLifeMs;
+  return { object: 'proposal', actor: _id, event, by, reason, at: at.toISOString(), until: isoTime(untilMs) };
+}
+
+export function showActor({ actors, db, clock }: CommandDeps) {
   return forOperators({
     doc: described('getActor', 'Where an actor stands on its chart', 200),
     params: ActorId,
     handler: async ({ params }) => {
       const ref = refOf(params.id);
-      const doc = await found(actors.read(ref));
-      return { status: 200, body: presentActor(actors, ref.machine, doc) };
+      const [doc, proposal] = await Promise.all([
+        found(actors.read(ref)),
+        openProposal(db, params.id, clock.now()),
+      ]);
+      const proposed = proposal ? presentProposal(proposal) : null;
+      return { status: 200, body: { ...presentActor(actors, ref.machine, doc), proposal: proposed } };
     },
   });
 }
@@ -169,6 +200,12 @@ function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
   return faults;
 }
 
+const AnyObject = Type.Object({}, { additionalProperties: true });
+
+interface EventDeps extends CommandDeps {
+  config: Pick<Config, 'decideAloneMaxTzs'>;
+}
+
 const OperatorEvent = Type.Object(
   {
     type: Type.String({ maxLength: 64, pattern: '^operator\\.[A-Za-z]+$' }),
@@ -181,15 +218,23 @@ const OperatorEvent = Type.Object(
   { title: 'OperatorEvent', additionalProperties: false },
 );
 
-export function sendEvent(deps: CommandDeps) {
+export function sendEvent(deps: EventDeps) {
   return forCommands(deps, {
-    doc: described(
-      'sendEvent',
-      'Send an operator’s event',
-      200,
-      'With `dry_run` nothing changes; 409 when the chart refuses.',
-      ['action_not_allowed'],
-    ),
+    doc: {
+      ...described(
+        'sendEvent',
+        'Send an operator’s event',
+        200,
+        'With `dry_run` nothing changes, and `entries` are what would be posted; 409 when the chart refuses. What decides ' +
+          'about an amount above DECIDE_ALONE_MAX is proposed (202), and done when a second operator sends the same ' +
+          'within a day.',
+        ['action_not_allowed'],
+      ),
+      answers: {
+        200: { description: 'Done, or rehearsed.', schema: AnyObject },
+        202: { description: 'Proposed: a second operator has to agree.', schema: AnyObject },
+      },
+    },
     params: ActorId,
     body: OperatorEvent,
     check: verdictFaults,
@@ -198,21 +243,28 @@ export function sendEvent(deps: CommandDeps) {
       const { type } = told;
       const doc = await found(deps.actors.read(ref));
       if (doc.quarantined) throw actionNotAllowed(`${ref.id} is quarantined: ${doc.quarantined.why}.`);
-      const outlook = await deps.actors.dryRun(ref, { ...told, at: command.at });
+      const { writes, ...outlook } = await deps.actors
+        .dryRun(ref, { ...told, at: command.at }, command.step.cause)
+        .catch(refusalOf(type));
       if (!outlook.accepted) throw actionNotAllowed(`${type} is not accepted in ${outlook.from}.`);
-      if (isDryRun) return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook } };
+      if (isDryRun) {
+        const entries = entriesIn(writes).map(presentEntry);
+        return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook, entries } };
+      }
+      const amountTzs = Number(doc.data.amountTzs);
+      const isForTwo = needsSecond({ machine: ref.machine, type, amountTzs }, deps.config.decideAloneMaxTzs);
+      const answer = isForTwo ? await agreedOrProposed(deps, command, doc, told) : undefined;
+      if (answer && 'proposed' in answer) return { status: 202, body: presentProposal(answer.proposed) };
+      const agreed = answer?.of;
       const about = {
-        ...{ action: type, target: ref.id, merchantId: doc.merchantId },
-        ...{ before: { state: outlook.from }, after: { state: outlook.to } },
+        ...{ action: type, target: ref.id, merchantId: doc.merchantId, before: { state: outlook.from } },
+        after: {
+          state: outlook.to,
+          ...(agreed ? { proposed_by: agreed.by, proposed_because: agreed.reason } : {}),
+        },
       };
-      const result = await command.send(ref, told, about).catch((error) => {
-        if (!(error instanceof StepRefused)) throw error;
-        throw actionNotAllowed(
-          error.write.into === receiptsSpec.name
-            ? 'Another collection was paid with this receipt.'
-            : `The books do not allow ${type} now.`,
-        );
-      });
+      const agreement = agreed ? [agreeing(agreed, command.by, command.at)] : [];
+      const result = await command.send(ref, told, about, undefined, agreement).catch(refusalOf(type));
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`${type} is not accepted in ${result.doc.state}.`);
       const { from, to, asked: actions } = result;
@@ -220,6 +272,52 @@ export function sendEvent(deps: CommandDeps) {
       return { status: 200, body };
     },
   });
+}
+
+/** What somebody else proposed, or what is proposed now. */
+type Agreed = { of: ProposalDoc } | { proposed: ProposalDoc };
+
+/**
+ * The proposal of somebody else that this agrees to; else what was told is proposed. @throws action_not_allowed for
+ * whoever proposed it already
+ */
+async function agreedOrProposed(
+  { db }: CommandDeps,
+  command: Command,
+  { _id, merchantId }: ActorDoc,
+  { reason: _reason, ...event }: Decision & { reason: string },
+): Promise<Agreed> {
+  const { by, at, reason, requestId } = command;
+  const proposed: ProposalDoc = { _id, event, by, at: new Date(at), reason, requestId };
+  return command.change<Agreed>(async () => {
+    const open = await openProposal(db, _id, at);
+    if (open && isSame(open.event, event)) {
+      if (open.by === by)
+        throw actionNotAllowed('You proposed just this. It is done when a second operator agrees.');
+      return { result: { of: open } };
+    }
+    const before = open ? { before: { ...open.event, by: open.by } } : {};
+    const about = {
+      action: `${event.type}.proposed`,
+      target: _id,
+      merchantId,
+      ...before,
+      after: { ...event },
+    };
+    return { writes: [await proposing(db, proposed)], about, result: { proposed } };
+  });
+}
+
+/** What a store does not allow, in the words of what was asked for. */
+function refusalOf(type: string) {
+  return (error: unknown): never => {
+    if (!(error instanceof StepRefused)) throw error;
+    const words: Readonly<Record<string, string>> = {
+      [receiptsSpec.name]: 'Another collection was paid with this receipt.',
+      [proposalsSpec.name]: 'Something else was proposed meanwhile; look again.',
+    };
+    throw actionNotAllowed(words[error.write.into] ?? `The books do not allow ${type} now.`);
+  };
 }
 
 /** Retry after repair: what was set aside goes on where it stood, if the code that runs now understands it. */

@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import { checksum, hashKey } from '../merchants/merchants.ts';
 
 export { readNeeds } from './needs.ts';
+export { proposalsSpec } from './secondPerson.ts';
 
 /** People who run the service, each with a name, a role and a token. `OPERATOR_TOKEN` is the first admin. */
 export interface OperatorDoc extends Doc {

@@ -399,6 +399,31 @@ describe('the console', () => {
     expect(await list('from=2026-01-01&state=created')).to.include('name="state" value="created"');
   });
 
+  it('shows a rehearsal’s debits and credits, and offers a second person what the first proposed', async () => {
+    const { id } = await test.underReview(merchant);
+    await test.service.wired.db
+      .collection<{ _id: string }>('collections')
+      .updateOne({ _id: id }, { $set: { 'data.amountTzs': 2_000_000 } });
+    const page = `/console/test/actors/${id}`;
+    const [first, second] = [
+      await signedIn(),
+      await signedIn((await newOperator('Zuhura', 'operator')).token),
+    ];
+    const told = {
+      ...{ to: 'POST /admin/actors/:id/events', 'p.id': id, form: 'operator-resolved', back: page },
+      ...{ 'f.type': 'operator.resolved', 'f.outcome': 'succeeded', 'f.receipt': 'R-9', 'f.reason': 'seen' },
+    };
+    const rehearsed = await first.act({ ...told, 'f.dry_run': 'true' });
+    expect(rehearsed.text).to.match(/<span>debit<\/span>.*provider clearing.*TZS 2,000,000/);
+    const proposed = await first.act(told);
+    expect([proposed.status, proposed.headers.get('location')]).to.deep.equal([303, `${page}?done=proposed`]);
+    expect((await first.get(page)).text).to.include('somebody else has to agree');
+    const { text } = await second.get(page);
+    expect(text).to.include('<b>admin</b> proposes: Decide the outcome.').and.to.include('id="agree"');
+    await second.act(told);
+    expect((await test.actor(id)).state).to.equal('succeeded.standing');
+  });
+
   it('shows whatever people wrote as text', async () => {
     const name = `<img src=x onerror=alert(1)> & "Sons"`;
     const { json } = await test.call('POST', '/admin/merchants', { body: { name, reason: 'to try' } });

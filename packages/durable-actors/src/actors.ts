@@ -19,8 +19,17 @@ import {
 import type { Lanes } from './lanes.ts';
 import type { Log } from './log.ts';
 import type { Write } from './mongo.ts';
-import { changedCall, conflictOf, type Planned, planBirth, planStep, updateOf } from './plan.ts';
-import { checkDefinition, earliest, next, reservedPrefix, shown } from './step.ts';
+import {
+  changedCall,
+  conflictOf,
+  type Planned,
+  planBirth,
+  planStep,
+  type Rehearsal,
+  rehearse,
+  updateOf,
+} from './plan.ts';
+import { checkDefinition, earliest, faultOf, next, shown } from './step.ts';
 import { ActorStore, type Release, type StoreOptions } from './store.ts';
 import { CommitUnknown } from './transaction.ts';
 
@@ -151,17 +160,12 @@ export class Actors {
     return mine;
   }
 
-  /** What an event would do, without doing it: nothing is written and no call is made. */
-  async dryRun(
-    ref: ActorRef,
-    event: ActorEvent,
-  ): Promise<{ from: string; to: string; actions: string[]; accepted: boolean }> {
+  /** What an event would do, without doing it: no call is made and nothing written. @throws what its effects throw */
+  async dryRun(ref: ActorRef, event: ActorEvent, cause: Cause): Promise<Rehearsal> {
     const fault = faultOf(event);
     if (fault) throw fault;
     const { doc } = await this.#store.load(ref.machine, ref.id, true);
-    const chart = next(this.definition(ref.machine), doc, doc.timers, event, doc.seq + 1);
-    const actions = chart.asked.map(({ type }) => type);
-    return { from: doc.state, to: chart.state, actions, accepted: chart.changed };
+    return rehearse(this.#store, this.definition(ref.machine), doc, event, cause);
   }
 
   /**
@@ -382,12 +386,6 @@ export class Actors {
       this.#committed(child.definition, child.planned, { type: 'created', at: event.at }, cause, null);
     }
   }
-}
-
-/** Nobody but the timer worker fires timers; `*` would match everything. */
-function faultOf(event: ActorEvent): Error | undefined {
-  if (event.type.startsWith(reservedPrefix)) return new Error(`${event.type} is reserved for timers`);
-  return event.type === '' || event.type === '*' ? new Error('an event needs a name') : undefined;
 }
 
 function unlessUnknown(error: unknown): undefined {

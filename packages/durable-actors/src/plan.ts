@@ -17,7 +17,7 @@ import {
 } from './document.ts';
 import type { Doc, MongoCollectionSpec, Write } from './mongo.ts';
 import type { SharedParts } from './shared.ts';
-import { earliest, first, liftedFrom, type Transitioned } from './step.ts';
+import { earliest, first, liftedFrom, next, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
 export const stepsSpec: MongoCollectionSpec = { name: 'steps' };
@@ -142,6 +142,32 @@ export async function planStep(
   writes.push(...(typeof own === 'function' ? own(changed) : own));
   const asked = chart.asked.map(({ type }) => type);
   return { doc: changed, writes, newCalls, asked, children };
+}
+
+/** What a step would do: its writes are those that it would commit. */
+export interface Rehearsal {
+  from: string;
+  to: string;
+  actions: string[];
+  accepted: boolean;
+  writes: Write[];
+}
+
+/** Plans the very step that the event would be, and commits nothing. @throws what an effect of the step throws */
+export async function rehearse(
+  planner: Planner,
+  definition: MachineDefinition,
+  doc: ActorDoc,
+  event: ActorEvent,
+  cause: Cause,
+): Promise<Rehearsal> {
+  const chart = next(definition, doc, doc.timers, event, doc.seq + 1);
+  const actions = chart.asked.map(({ type }) => type);
+  const outlook = { from: doc.state, to: chart.state, actions, accepted: chart.changed };
+  if (!chart.changed) return { ...outlook, writes: [] };
+  const attendant = { stepId: 'rehearsal', cause };
+  const { writes } = await planStep(planner, definition, doc, doc.state, chart, event, attendant);
+  return { ...outlook, writes };
 }
 
 /** What is stored once for all can be changed by none. */

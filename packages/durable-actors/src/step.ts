@@ -50,6 +50,12 @@ type ChartAction =
 /** Timer events are XState's own; nobody but the timer worker may send them. */
 export const reservedPrefix = 'xstate.';
 
+/** Nobody but the timer worker fires timers; `*` would match everything. */
+export function faultOf(event: ActorEvent): Error | undefined {
+  if (event.type.startsWith(reservedPrefix)) return new Error(`${event.type} is reserved for timers`);
+  return event.type === '' || event.type === '*' ? new Error('an event needs a name') : undefined;
+}
+
 /** `{ created: 'awaitingApproval' }` → `created.awaitingApproval`. */
 export function stateText(value: unknown): string {
   if (typeof value === 'string') return value;

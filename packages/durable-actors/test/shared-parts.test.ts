@@ -77,7 +77,9 @@ describe('What very many actors share', () => {
     expect((await tell(engine, { _id }, 'poked')).outcome).equal('stepped');
     expect(await stored(_id)).deep.equal({ ...before, count: 3 });
     const fresh = await another();
-    expect(await fresh.actors.dryRun(ref(_id), { type: 'poked', at: 1 })).deep.include({ accepted: true });
+    expect(
+      await fresh.actors.dryRun(ref(_id), { type: 'poked', at: 1 }, { kind: 'operator', id: 'ann' }),
+    ).deep.include({ accepted: true });
     expect((await tell(fresh, { _id }, 'poked')).outcome).equal('stepped');
     expect(await stored(_id)).deep.equal({ ...before, count: 6 });
     expect(await contextOf(fresh, _id)).deep.equal({ terms: terms(), count: 6 });

@@ -250,10 +250,30 @@ describe('steps', () => {
     const { _id: id } = await give(engine, 'walker');
     const before = await everything();
     const at = engine.clock.now();
-    const ask = (type: string) => engine.actors.dryRun({ machine: 'walker', id }, { type, at, key: 'k' });
-    expect(await ask('noted')).deep.equal({ from: 'left', to: 'left', actions: ['note'], accepted: true });
-    expect(await ask('poked')).deep.equal({ from: 'left', to: 'right', actions: [], accepted: true });
-    expect(await ask('rested')).deep.include({ accepted: false });
+    const cause = { kind: 'operator', id: 'ann' } as const;
+    const ask = async (type: string) => {
+      const { writes, ...outlook } = await engine.actors.dryRun(
+        { machine: 'walker', id },
+        { type, at, key: 'k' },
+        cause,
+      );
+      return { ...outlook, into: writes.map(({ into }) => into) };
+    };
+    expect(await ask('noted')).deep.equal({
+      from: 'left',
+      to: 'left',
+      actions: ['note'],
+      accepted: true,
+      into: ['walkers', 'steps', 'notes'],
+    });
+    expect(await ask('poked')).deep.equal({
+      from: 'left',
+      to: 'right',
+      actions: [],
+      accepted: true,
+      into: ['walkers', 'steps'],
+    });
+    expect(await ask('rested')).deep.include({ accepted: false, into: [] });
     expect(await everything()).deep.equal(before);
   });
 

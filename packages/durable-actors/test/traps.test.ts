@@ -200,7 +200,9 @@ describe('the traps of xstate', () => {
       for (const type of ['xstate.after.patience.waiting', 'xstate.init', 'xstate.stop', '*', '']) {
         const event = { type, at: engine.clock.now() };
         expect((await rejection(tell(engine, before, type))).message, type).match(/reserved|needs a name/);
-        expect((await rejection(engine.actors.dryRun(ref, event))).message).match(/reserved|needs a name/);
+        expect(
+          (await rejection(engine.actors.dryRun(ref, event, { kind: 'operator', id: 'ann' }))).message,
+        ).match(/reserved|needs a name/);
       }
       expect(await engine.stored('waiter', before._id)).deep.equal(before);
       // The timer worker may, with the timer at hand; and only with it.

@@ -1,0 +1,80 @@
+import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { limits } from '../limits.ts';
+
+/**
+ * Decisions about much money take two people: one proposes what a payment is to be told, and another, who asks for
+ * exactly the same, has it done. A proposal is one record for each payment, and lapses after a day.
+ */
+export interface ProposalDoc extends Doc {
+  /** The payment's id is this one's too: a later proposal takes the place of an earlier one. */
+  _id: string;
+  event: Decision;
+  by: string;
+  at: Date;
+  reason: string;
+  /** Names this proposal: a second person agrees to what was read and to nothing else. */
+  requestId: string;
+  agreedBy?: string;
+  agreedAt?: Date;
+}
+
+/** What an operator tells a payment, without the reason, which is each person's own. */
+export interface Decision {
+  type: string;
+  outcome?: string;
+  failureCode?: string;
+  receipt?: string;
+}
+
+export const proposalsSpec: MongoCollectionSpec = { name: 'proposals' };
+
+export const proposalLifeMs = limits.dayMs;
+
+/** They ask the network, or repeat what was decided already; everything else that an operator tells a payment decides. */
+export const decidesNothing: readonly string[] = ['operator.asked', 'operator.retried'];
+
+/** Whether this takes two people. `aloneMaxTzs`: the largest amount that one decides about. */
+export function needsSecond(
+  { machine, type, amountTzs }: { machine: string; type: string; amountTzs: number },
+  aloneMaxTzs: number,
+): boolean {
+  return machine === 'collection' && !decidesNothing.includes(type) && amountTzs > aloneMaxTzs;
+}
+
+/** What is proposed for a payment and not agreed to yet. */
+export async function openProposal(db: Db, id: string, nowMs: number): Promise<ProposalDoc | undefined> {
+  const doc = await stored(db, id);
+  const isOpen = doc && !doc.agreedBy && doc.at.getTime() + proposalLifeMs > nowMs;
+  return isOpen ? doc : undefined;
+}
+
+function stored(db: Db, id: string): Promise<ProposalDoc | null> {
+  return db.collection<ProposalDoc>(proposalsSpec.name).findOne({ _id: { $eq: id } });
+}
+
+export function isSame(one: Decision, other: Decision): boolean {
+  return (['type', 'outcome', 'failureCode', 'receipt'] as const).every((name) => one[name] === other[name]);
+}
+
+/** The write that proposes, in the place of whatever was proposed before. Committing it is a race with others who do. */
+export async function proposing(db: Db, proposal: ProposalDoc): Promise<Write> {
+  const before = await stored(db, proposal._id);
+  const into = proposalsSpec.name;
+  if (!before) return { op: 'insert', into, doc: proposal, onDuplicate: 'race' };
+  const { _id, ...set } = proposal;
+  const filter = { _id, requestId: before.requestId };
+  return {
+    op: 'update',
+    into,
+    filter,
+    update: { $set: set, $unset: { agreedBy: '', agreedAt: '' } },
+    onMiss: 'race',
+  };
+}
+
+/** The write that agrees to just this proposal, for the commit of what it proposes. Another one by now: a refusal. */
+export function agreeing({ _id, requestId }: ProposalDoc, by: string, atMs: number): Write {
+  const update = { $set: { agreedBy: by, agreedAt: new Date(atMs) } };
+  return { op: 'update', into: proposalsSpec.name, filter: { _id, requestId }, update, onMiss: 'refuse' };
+}
