@@ -236,7 +236,7 @@ function checkEndpoint({ before, move, after }: Step): void {
   }
   if (from === 'deleted') expect(state).to.equal('deleted');
   if (from === 'disabled.operator' && state !== from) {
-    expect(move.event.type).to.match(/^operator\.(enabled|deleted)$/);
+    expect(move.event.type).to.match(/^(operator\.enabled|(operator|merchant)\.deleted)$/);
   }
   if (from.startsWith('disabled') && state === 'active') expect(names(after)).to.include('releaseHeld');
   if (move.event.type !== 'attempt.failed') return;
