@@ -168,7 +168,9 @@ async function ofWholeId({ db, settlementReader }: SearchAdminDeps, wanted: stri
     return [{ id: wanted, object: 'journal_entry', mode: entry.mode, matched: 'id', link }];
   }
   if (!isLineId.test(wanted)) return [];
-  const line = await db.collection<AuditDoc>(auditSpec.name).findOne({ _id: { $eq: wanted } });
+  // What is done to nothing in particular, as a run of settlements, has a target of such an id.
+  const is = { $or: [{ _id: wanted }, { target: wanted }] };
+  const line = await db.collection<AuditDoc>(auditSpec.name).findOne(is);
   return line ? [lineHit(line, 'id')] : [];
 }
 

@@ -31,6 +31,9 @@ const spared: Readonly<Record<string, string>> = {
   '/underReview|latePaid\\.(held|returning)|^failing|lastTry|^held$|halfOpen/': 'states of our own charts',
   '/<link[^>]*href="https?:[^>]*>/g': 'the page of a library',
   '/<%([-=]) *(\\w+) *%>/g': 'the page of a library',
+  '/`([^`]+)`|\\*\\*([\\s\\S]+?)\\*\\*|\\*([^*\\s][^*]*)\\*|\\[((?:[^\\]`]|`[^`]*`)+)\\]\\(([^)\\s]+)\\)/g':
+    'our own documents, once',
+  '/\\{(\\w+)\\}/g': 'paths of our own routes',
 };
 
 /** Pattern as it stands in a source → where it stands first. */
