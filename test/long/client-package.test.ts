@@ -1,13 +1,16 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { build } from 'esbuild';
 import { tsc } from '../../packages/client/test/support/built.ts';
+import { freePort } from '../support/processes.ts';
 import { fetchedRuntime, hasRuntimes } from '../support/runtimes.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { root } from '../support/sources.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 
@@ -16,6 +19,42 @@ const runtimes = [
   { name: 'Deno', package: '@deno/linux-x64-glibc', version: '2.9.6', file: 'deno', options: ['run', '-A'] },
   { name: 'Bun', package: '@oven/bun-linux-x64', version: '1.4.5', file: 'bin/bun', options: ['run'] },
 ];
+
+/** What Cloudflare's workers run in. */
+const workerd = {
+  name: 'workerd',
+  package: '@cloudflare/workerd-linux-64',
+  version: '1.20261117.1',
+  file: 'bin/workerd',
+};
+
+/** The program as a worker: it answers what it would print. */
+function workerOf(imports: string, rest: string): string {
+  return `${imports}
+export default {
+  async fetch(_request, env) {
+    const process = { env };
+    const lines = [];
+    const console = { log: (...words) => lines.push(words.join(' ')) };
+    ${rest}
+    return new Response(lines.join('\\n'));
+  },
+};`;
+}
+
+function workerdConfig(port: number, variables: Readonly<Record<string, string>>): string {
+  const bindings = Object.entries(variables).map(([name, text]) => `(name = "${name}", text = "${text}")`);
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main), (name = "internet", network = (allow = ["local"]))],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+);
+const main :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")],
+  compatibilityDate = "2026-01-01",
+  bindings = [${bindings.join(', ')}]
+);`;
+}
 
 const program = `
 import { Kusanya, KusanyaError, webhooks } from '@kusanya/client';
@@ -110,6 +149,31 @@ describe('@kusanya/client as it is published', function () {
       expect(await printed(binary, options, runtime.name)).to.equal(expected);
     });
   }
+
+  it(`runs in a worker (${workerd.name} ${workerd.version})`, async function () {
+    if (!hasRuntimes) this.skip();
+    const [imports, ...rest] = program.trim().split('\n');
+    await writeFile(join(folder, 'worker.mjs'), workerOf(imports!, rest.join('\n')));
+    await build({
+      ...{ entryPoints: [join(folder, 'worker.mjs')], outfile: join(folder, 'worker.js') },
+      ...{ bundle: true, format: 'esm', platform: 'browser', logLevel: 'error' },
+    });
+    const port = await freePort();
+    const variables = { KUSANYA_API_KEY: merchant.key, KUSANYA_BASE_URL: test.baseUrl, RUNTIME: 'worker' };
+    await writeFile(join(folder, 'workerd.capnp'), workerdConfig(port, variables));
+    const child = spawn(await fetchedRuntime(workerd), ['serve', 'workerd.capnp'], { cwd: folder });
+    try {
+      const text = await until(() =>
+        fetch(`http://127.0.0.1:${port}/`).then(
+          (answer) => answer.text(),
+          () => undefined,
+        ),
+      );
+      expect(text).to.equal(expected);
+    } finally {
+      child.kill();
+    }
+  });
 
   it('has types that hold without Node’s, however modules are found', async () => {
     await writeFile(join(folder, 'typed.ts'), typed);
