@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { isIP } from 'node:net';
+import { isRedisUrl } from '@kusanya/durable-actors';
 import ipaddr from 'ipaddr.js';
 import { failpoints, isFailpoint } from './failpoint.ts';
 import { limits } from './limits.ts';
@@ -59,8 +60,9 @@ export const formats = {
     wants: 'an address that begins with mongodb:// or mongodb+srv://',
   },
   redisUrl: {
-    is: (text: string) => /^rediss?:\/\/[^/]/.test(text) && URL.canParse(text),
-    wants: 'an address that begins with redis:// or rediss://',
+    is: isRedisUrl,
+    wants:
+      'an address such as redis://host:6379 or redis+sentinel://host:26379,host:26379/name (rediss… for TLS)',
   },
   failpoint: {
     is: isFailpoint,

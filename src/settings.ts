@@ -105,10 +105,13 @@ export const settings = Type.Object(
       pattern: '^[A-Za-z0-9_-]{1,38}$',
       wants: 'at most 38 letters, digits, _ or -',
     }),
-    REDIS_URL: optional('Redis or Valkey with `noeviction`. Without it the service finds or fetches one.', {
-      secret: true,
-      format: 'redisUrl',
-    }),
+    REDIS_URL: optional(
+      'Redis or Valkey with `noeviction`: redis://… or redis+sentinel://…. Without it the service runs one.',
+      {
+        secret: true,
+        format: 'redisUrl',
+      },
+    ),
     REDIS_PREFIX: text('First part of every Redis key, so that installations can share a Redis.', {
       default: 'kusanya',
       pattern: '^[A-Za-z0-9_.{}-]{1,40}$',

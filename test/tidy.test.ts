@@ -348,7 +348,7 @@ describe('the house', () => {
         files: ['packages/durable-actors/src/mongo.ts', 'tools/embedded/mongod.ts'],
         instead: 'call connectMongo',
       },
-      Redis: { files: ['packages/durable-actors/src/queue.ts'], instead: 'use the one of Queues' },
+      Redis: { files: ['packages/durable-actors/src/redis.ts'], instead: 'use the one of Queues' },
     };
     const made = ofProduct.flatMap(({ path, tree }) =>
       nodesOf(tree)

@@ -24,6 +24,7 @@ export {
 } from './mongo.ts';
 export { requiredIndexes, stepId, stepRange, stepsSpec } from './plan.ts';
 export { type NewJob, Queues } from './queue.ts';
+export { isRedisUrl } from './redis.ts';
 export { type OpenOptions, openRuntime, Runtime, type RuntimeOptions, type RuntimeWatch } from './runtime.ts';
 export { sharedPartsSpec } from './shared.ts';
 export { acceptedEvents, restore, shown, stateText } from './step.ts';

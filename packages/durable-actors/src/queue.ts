@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import type { Log } from './log.ts';
+import { openRedis } from './redis.ts';
 import { inTime } from './time-limit.ts';
 
 /**
@@ -67,8 +68,8 @@ export class Queues {
     this.prefix = prefix;
     this.#log = log;
     this.#lostAfterMs = lostAfterMs;
-    this.redis = new Redis(url, { ...impatient, connectionName: `${prefix}.producers` });
-    this.ofWorkers = new Redis(url, { ...patient, connectionName: `${prefix}.workers` });
+    this.redis = openRedis(url, { ...impatient, connectionName: `${prefix}.producers` });
+    this.ofWorkers = openRedis(url, { ...patient, connectionName: `${prefix}.workers` });
     for (const client of [this.redis, this.ofWorkers]) {
       client.on('error', (error) => log.debug({ error: error.message }, 'redis'));
     }
@@ -80,7 +81,7 @@ export class Queues {
 
   /**
    * A line that takes commands and answers nothing would stay so for ever, and is made anew, also one that never became
-   * ready.
+   * ready. So is one to a master that has become a replica.
    */
   async #beat(side: 'producers' | 'workers', client: Redis): Promise<void> {
     if (client.status !== 'ready' && client.status !== 'connect') return; // it is being dialled
@@ -91,14 +92,14 @@ export class Queues {
     const beats = client.status === 'ready' ? this.#write(client) : once(client, 'ready', { signal });
     const answer = beats.then(
       () => 'answered' as const,
-      () => 'refused' as const,
+      (error: Error) => (/^READONLY/.test(error.message) ? ('demoted' as const) : ('refused' as const)),
     );
     const heard = await inTime(answer, answerWithinMs, () => 'silent' as const);
     over.abort();
     this.#asked.delete(client);
     if ((heard === 'answered') !== this.#answers[side]) this.#log.info({ side, heard }, 'redis');
     this.#answers[side] = heard === 'answered';
-    if (heard === 'silent') client.disconnect(true);
+    if (heard === 'silent' || heard === 'demoted') client.disconnect(true);
   }
 
   /** A write that any Redis takes which is of use: refused by a node of a cluster, a replica, one without memory. */
@@ -112,7 +113,7 @@ export class Queues {
     if (!/cluster_enabled:1/.test(about)) return;
     throw new Error(
       'REDIS_URL names a node of a Redis Cluster, which cannot carry BullMQ’s queues. Give the service a Redis of its ' +
-        'own, with cluster-enabled no.',
+        'own, with cluster-enabled no; one that another takes over from is redis+sentinel://….',
     );
   }
 

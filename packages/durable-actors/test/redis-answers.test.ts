@@ -38,6 +38,20 @@ describe('a Redis that is connected', () => {
     expect(await until(async () => queues.ready)).equal(true);
   });
 
+  it('is dialled anew where it has become a replica, for another is the master now', async () => {
+    const { redis } = queues;
+    const set = redis.set;
+    let isCut = false;
+    redis.once('close', () => {
+      isCut = true;
+    });
+    redis.set = (() =>
+      Promise.reject(new Error("READONLY You can't write against a read only replica."))) as never;
+    expect(await until(async () => isCut)).equal(true);
+    redis.set = set;
+    expect(await until(async () => queues.ready)).equal(true);
+  });
+
   it('is refused where it is a node of a cluster, with what to do instead', async () => {
     await queues.refuseCluster();
     queues.redis.info = (async () => '# Cluster\r\ncluster_enabled:1\r\n') as never;
