@@ -21,3 +21,9 @@ export function dateDueAtMs(date: string): number {
   if (Number.isNaN(dueAtMs) || eatDate(dueAtMs) !== date) throw new RangeError(`not a date: ${date}`);
   return dueAtMs;
 }
+
+/** What somebody typed as a moment, as the routes take it; with a zone of its own, or not understood, as it is. */
+export function momentTyped(text: string): string {
+  const parts = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d)?)?\s*$/.exec(text);
+  return parts ? `${parts[1]}T${parts[2] ?? '00:00'}${parts[3] ?? ':00'}+03:00` : text;
+}

@@ -48,7 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'settlement',
     'webhooks',
   ],
-  pages: [],
+  pages: ['http'],
   rails: [],
   settlement: ['ledger'],
   webhooks: ['events', 'merchants'],

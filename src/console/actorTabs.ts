@@ -1,8 +1,8 @@
-import { type Html, html, type Part } from '../pages/pages.ts';
+import { type Html, html, type List, type Part } from '../pages/pages.ts';
 import { entriesTable } from './entries.ts';
 import { choices, facts, table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
-import { address, type List, type Visit } from './page.ts';
+import { address, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
 import type { Actor, Delivery, DeliveryDetail, Evidence } from './shapes.ts';
 import { ago, label, moment, money, pill, reasonWords, span } from './words.ts';

@@ -1,5 +1,4 @@
-import { type Html, html, type Part } from '../pages/pages.ts';
-import { filterForm } from './filterForm.ts';
+import { filterForm, type Html, html, type Part } from '../pages/pages.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { pageOf } from './overviewPage.ts';

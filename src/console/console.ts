@@ -10,6 +10,7 @@ import {
   pathMatcher,
   type RequestState,
   resourceNotFound,
+  roleAllows,
   toAppError,
   type WrongTries,
   withinTime,
@@ -17,27 +18,41 @@ import {
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type Mode, modes } from '../mode.ts';
-import { pageHeaders } from '../pages/pages.ts';
+import {
+  type ActPlace,
+  act,
+  anyHost,
+  backOf as backTo,
+  checkFormToken,
+  formToken,
+  keepCookie,
+  newCookie,
+  type Outcome,
+  pageHeaders,
+  queryText,
+  readForm,
+  seeOther,
+  type Trial,
+} from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
-import { act, backOf, checkFormToken, type Outcome } from './act.ts';
 import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';
 import { search, showCollections } from './collectionPages.ts';
-import { readForm } from './formBody.ts';
 import { showInspector } from './inspectorPage.ts';
 import { bare, framed } from './layout.ts';
 import { showActors, showMachine, showMachines } from './machinePages.ts';
 import { showMerchant, showMerchants } from './merchantPages.ts';
 import { showFees, showLedger, showSettlements } from './moneyPages.ts';
 import { showOverview } from './overviewPage.ts';
-import type { ReadPath, Show, Trial, Visit } from './page.ts';
+import type { ReadPath, Show, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { showQueues } from './queuePage.ts';
 import { showRequest } from './requestPage.ts';
-import { formToken, newCookie, type Sessions, sessionCookie, sessionMs } from './session.ts';
+import { type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
 import { showDeliveries, showEndpoints } from './webhookPages.ts';
+import { pieceWords } from './words.ts';
 
 export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
 
@@ -100,6 +115,26 @@ const inConsole = <Target>([path, target]: readonly [string, Target]) =>
   [`/console/:mode${path}`, target] as const;
 const pageAt = pathMatcher(pages.map(inConsole));
 const fileAt = pathMatcher(files.map(inConsole));
+
+const place = '/console';
+const backOf = (text: string | null) => backTo(place, text);
+
+/** Where what a form made is looked at. */
+const madePages: Readonly<Record<string, string>> = {
+  merchant: '/merchants',
+  replay: '/actors',
+  delivery: '/actors',
+};
+
+const sentFrom: ActPlace = {
+  ...{ place, pieces: pieceWords },
+  madeAt: ({ object, id }, back) => {
+    const page = madePages[String(object)];
+    const mode = /^\/console\/(test|live)/.exec(back)?.[1];
+    return page && mode ? `${place}/${mode}${page}/${id}` : undefined;
+  },
+  isSecret: ({ secret, token }) => typeof secret === 'string' || typeof token === 'string',
+};
 
 const headers = pageHeaders(['script-src', 'style-src', 'img-src', 'connect-src', 'form-action']);
 
@@ -187,10 +222,8 @@ export class Console {
       const begun = await sessions.begin((form.get('token') ?? '').trim().slice(0, 256));
       if (begun) {
         if (cookie) await sessions.end(cookie);
-        keepCookie(ctx, begun);
-        ctx.redirect(next);
-        ctx.status = 303;
-        return;
+        keepCookie(ctx, sessionCookie, begun, sessionMs);
+        return seeOther(ctx, next);
       }
       await this.#options.tries.wrong(ctx);
       fault = 'This token is nobody’s, or it was revoked.';
@@ -198,7 +231,7 @@ export class Console {
     }
     if (cookie === undefined) {
       cookie = newCookie();
-      keepCookie(ctx, cookie);
+      keepCookie(ctx, sessionCookie, cookie, sessionMs);
     }
     ctx.type = 'html';
     ctx.body = bare('Sign in', clock.now(), signInForm({ formToken: formToken(cookie), next, fault }));
@@ -210,20 +243,22 @@ export class Console {
     if (ctx.path === '/console/sign-out') {
       await this.#options.sessions.end(visitor.cookie);
       ctx.cookies.set(sessionCookie, null, { path: '/' });
-      ctx.redirect('/console/sign-in');
-      ctx.status = 303;
-      return;
+      return seeOther(ctx, '/console/sign-in');
     }
     if (ctx.path !== '/console/act') throw resourceNotFound();
     const { principal } = visitor;
-    const outcome = await act(this.#options.inside, form, { principal, requestId: state.requestId });
+    const outcome = await act(
+      this.#options.inside,
+      form,
+      { principal, requestId: state.requestId },
+      sentFrom,
+    );
     await this.#follow(ctx, state, visitor, outcome);
   }
 
   async #follow(ctx: Context, state: RequestState, visitor: Visitor, outcome: Outcome): Promise<void> {
     if (outcome.kind === 'done') {
-      ctx.redirect(outcome.address);
-      ctx.status = 303;
+      seeOther(ctx, outcome.address);
     } else if (outcome.kind === 'secret') {
       const visit = this.#visit(visitor, state, {
         here: outcome.back,
@@ -244,7 +279,7 @@ export class Console {
     here: string,
     trial?: Trial,
   ): Promise<void> {
-    const address = new URL(here, 'http://console');
+    const address = new URL(here, anyHost);
     const found = pageAt(address.pathname);
     if (!found || !isMode(found.params.mode)) throw resourceNotFound();
     state.route = found.pattern;
@@ -263,11 +298,12 @@ export class Console {
     about: Pick<Visit, 'here' | 'mode' | 'params'> & { trial?: Trial },
   ): Visit {
     const { inside, clock, machine, merchantsUrl } = this.#options;
-    const url = new URL(about.here, 'http://console');
+    const url = new URL(about.here, anyHost);
     const { searchParams: query } = url;
     const here = new URL(url);
     here.searchParams.delete('done');
     return {
+      ...{ place, pieces: pieceWords },
       operator: principal,
       query,
       here: `${here.pathname}${here.search}`,
@@ -282,7 +318,10 @@ export class Console {
         // As it would have come over the wire: times are text there.
         return JSON.parse(JSON.stringify(body));
       },
-      routeOf: (name) => inside.find(name),
+      operationOf: (name) => {
+        const route = inside.find(name);
+        return route && roleAllows(principal.role, route.role) ? route.operation : undefined;
+      },
     };
   }
 
@@ -309,12 +348,6 @@ function isMode(text: string | undefined): text is Mode {
   return modes.some((each) => each === text);
 }
 
-function queryText(query: object | undefined): URLSearchParams | undefined {
-  if (query === undefined || query instanceof URLSearchParams) return query;
-  const told = Object.entries(query).filter(([, value]) => value !== undefined);
-  return new URLSearchParams(told.map(([name, value]): [string, string] => [name, String(value)]));
-}
-
 /** A file's mode is the page's; the rest what its form says, if anything. */
 function fileQuery(ctx: Context, mode: string): URLSearchParams {
   const query = new URLSearchParams(ctx.querystring);
@@ -327,13 +360,6 @@ function send(ctx: Context, text: string, status: number): void {
   ctx.status = status;
   ctx.type = 'html';
   ctx.body = text;
-}
-
-function keepCookie(ctx: Context, cookie: string): void {
-  const isSecure = ctx.secure || ctx.get('X-Forwarded-Proto').split(',')[0] === 'https';
-  ctx.cookies.secure = isSecure;
-  const once = { httpOnly: true, sameSite: 'strict', path: '/', overwrite: true } as const;
-  ctx.cookies.set(sessionCookie, cookie, { ...once, secure: isSecure, maxAge: sessionMs });
 }
 
 function modeOf(path: string): Mode {

@@ -1,9 +1,9 @@
 import type { Mode } from '../mode.ts';
-import { type Html, html, type Part } from '../pages/pages.ts';
+import { type Html, html, type List, type Part } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
 import { card, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
-import { address, type List, queryOf, type Show, type Visit } from './page.ts';
+import { address, queryOf, type Show, type Visit } from './page.ts';
 import type { Account, ApiKey, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';

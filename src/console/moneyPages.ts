@@ -103,7 +103,7 @@ async function booksOf(visit: Visit, id: string): Promise<Html> {
 
 /** The kinds of entries that the route itself knows. */
 function choicesOfTypes(visit: Visit): Html {
-  const query = visit.routeOf('GET /admin/ledger/entries')?.operation.query as
+  const query = visit.operationOf('GET /admin/ledger/entries')?.query as
     | { properties: { type?: { enum?: readonly string[] } } }
     | undefined;
   const types = ['', ...(query?.properties.type?.enum ?? [])];

@@ -1,5 +1,4 @@
-import { type Html, html } from '../pages/pages.ts';
-import { filterForm } from './filterForm.ts';
+import { filterForm, type Html, html } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
 import { card, narrowed, pager, table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { type Html, html } from '../pages/pages.ts';
+import { type Html, html, type PieceWords } from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
 
 /** How things are written for people: money, times, ids and events. */
@@ -58,12 +58,6 @@ export function typedMoment(ms: number): string {
   return isoTime(ms + limits.eatOffsetMs)
     .slice(0, 'yyyy-mm-dd hh:mm:ss'.length)
     .replace('T', ' ');
-}
-
-/** What somebody typed as a moment, as the routes take it; with a zone of its own, or not understood, as it is. */
-export function momentTyped(text: string): string {
-  const parts = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d)?)?\s*$/.exec(text);
-  return parts ? `${parts[1]}T${parts[2] ?? '00:00'}${parts[3] ?? ':00'}+03:00` : text;
 }
 
 /** How long ago, counted on by the script. */
@@ -296,3 +290,21 @@ interface FeeTerms {
   min: number | null;
   max: number | null;
 }
+
+/** What lists and forms say by themselves. */
+export const pieceWords: PieceWords = {
+  newest: 'Newest',
+  older: 'Older',
+  further: 'Further',
+  show: 'Show',
+  all: 'All',
+  yes: 'yes',
+  no: 'no',
+  reason: 'reason',
+  kept: 'Kept in the audit.',
+  sayWhy: 'Say why; it is kept in the audit.',
+  tryFirst: 'Try it first',
+  byDefault: 'default',
+  restores: '“default” restores the default.',
+  label,
+};

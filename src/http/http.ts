@@ -27,7 +27,7 @@ export {
   idempotencySpec,
   type ProducedAnswer,
 } from './idempotency.ts';
-export { type Inside, type InsideRoute, insideOf } from './inside.ts';
+export { type Inside, type InsideRoute, insideOf, insideOfMerchants } from './inside.ts';
 export {
   type CreatedBounds,
   createdBounds,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   BatchReader,
@@ -12,8 +13,9 @@ import {
 import type { Db } from 'mongodb';
 import { limits } from '../limits.ts';
 import { seal, secretsKeyOf, unseal } from '../seal.ts';
+import type { Whose } from '../whose.ts';
 import { idempotencyKeyInUse, idempotencyKeyReused } from './errors.ts';
-import type { RecordWrite } from './route.ts';
+import type { Answer, Operation, RecordWrite } from './route.ts';
 
 /**
  * A retried request is answered as the first one was, and does nothing again (CONTRACT 5). The stored answer is one of the writes of the commit that creates the resource, so it exists
@@ -246,3 +248,34 @@ export class IdempotencyStore {
 type Outcome =
   | { replayed: true; stored: Stored }
   | { replayed: false; stored: Stored | undefined; answer: ProducedAnswer };
+
+/** A request to an idempotent route; `path` is whole, not its pattern. */
+interface AskedOnce {
+  operation: Pick<Operation<never>, 'idempotent'>;
+  principal: Whose;
+  method: string;
+  path: string;
+  key: string;
+  body: unknown;
+  requestId: string;
+}
+
+/** Answers by the handler, or as the first request with this key was answered. @throws as `IdempotencyStore.run` */
+export function producedOnce(
+  store: IdempotencyStore,
+  { operation, principal, method, path, key, body, requestId }: AskedOnce,
+  produce: (recordWrite: RecordWrite) => Promise<Answer>,
+): Promise<ProducedAnswer & { replayed: boolean }> {
+  const once = {
+    id: idempotencyId(principal, method, path, key),
+    fingerprint: fingerprint(body),
+    requestId,
+    isSealed: operation.idempotent === 'sealed',
+  };
+  return store.run(once, async (recordWrite) => asText(await produce(recordWrite)));
+}
+
+function asText({ status, body }: Answer): ProducedAnswer {
+  if (body instanceof Readable) throw new TypeError('an idempotent answer cannot be a stream');
+  return { status, body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) };
+}

@@ -1,52 +1,115 @@
-import { roleAllows } from './auth.ts';
+import type { Principal } from '../principal.ts';
+import { refuseLive, refuseSuspended, roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
-import type { Answer, Operation, OperatorPrincipal, Role, Route } from './route.ts';
+import { type IdempotencyStore, producedOnce } from './idempotency.ts';
+import type {
+  Answer,
+  Auth,
+  HttpRequest,
+  Method,
+  Operation,
+  OperatorPrincipal,
+  RecordWrite,
+  Role,
+  Route,
+} from './route.ts';
 import { bodyCheck, paramsCheck, queryReader } from './validate.ts';
 
-/** A call to an operators' route from within the process. */
-interface InsideCall {
+/** A call to a route from within the process. */
+export interface InsideCall<Who> {
   route: string;
   /** Parts of the path, as they are. */
   params?: Readonly<Record<string, string>>;
   query?: URLSearchParams;
   body?: Record<string, unknown>;
-  principal: OperatorPrincipal;
+  principal: Who;
   requestId: string;
-  /** For routes that are carried out `once`. */
+  /** For routes that are carried out `once`, or are idempotent. */
   idempotencyKey?: string;
 }
 
-/** An operators' route as a form needs to know it. */
-export interface InsideRoute {
-  role: Role;
-  operation: Operation<OperatorPrincipal>;
+/** A route as a form needs to know it. */
+export interface InsideRoute<Who = OperatorPrincipal, Needed = Role> {
+  role: Needed;
+  operation: Operation<Who>;
 }
 
 /**
- * The operators' routes, called without HTTP and otherwise as from outside: the same role, the same schemas, the
- * same handler. Whoever shows pages has no second way to do things.
+ * Routes that are called without HTTP and otherwise as from outside: the same rights, the same schemas, the same
+ * handler. Whoever shows pages has no second way to do things.
  */
-export interface Inside {
+export interface Inside<Who = OperatorPrincipal, Needed = Role> {
   /** @throws AppError as the route would answer it */
-  call(call: InsideCall): Promise<Answer>;
+  call(call: InsideCall<Who>): Promise<Answer>;
   /** By its name; undefined where the index has no such line. */
-  find(route: string): InsideRoute | undefined;
+  find(route: string): InsideRoute<Who, Needed> | undefined;
 }
 
-interface Prepared extends InsideRoute {
-  run(call: InsideCall): Promise<Answer>;
-}
-
+/** The operators' routes. */
 export function insideOf(routes: readonly Route[]): Inside {
-  const prepared = new Map(
-    routes.flatMap((route) =>
-      route.auth === 'none' || route.auth === 'merchant'
-        ? []
-        : [[`${route.method} ${route.path}`, prepare(route.auth, route.operation)]],
+  return inside(
+    routes.flatMap(({ method, path, auth, operation }) =>
+      auth === 'none' || auth === 'merchant' ? [] : [{ method, path, role: auth, operation }],
     ),
+    {
+      admit: ({ role }, principal) => {
+        if (!roleAllows(principal.role, role)) throw permissionDenied();
+      },
+      carryOut: (_line, _call, handle) => handle(recordNothing),
+    },
+  );
+}
+
+/** The merchants' routes, in their order of checks (CONTRACT 3.2) from the replay on: who calls has limited the rate. */
+export function insideOfMerchants(
+  routes: readonly Route[],
+  idempotency: IdempotencyStore,
+): Inside<Principal, 'merchant'> {
+  return inside(
+    routes.flatMap(({ method, path, auth, operation }) =>
+      auth === 'merchant' ? [{ method, path, role: auth, operation }] : [],
+    ),
+    {
+      admit: ({ method, operation }, principal) => {
+        if (method !== 'GET') refuseSuspended(principal);
+        if (operation.testOnly) refuseLive(principal);
+      },
+      carryOut: ({ method, path, operation }, call, handle) => {
+        const { idempotencyKey: key, principal, body, requestId, params = {} } = call;
+        if (!operation.idempotent) return handle(recordNothing);
+        if (key === undefined) throw new TypeError(`${call.route} needs a key of its own`);
+        const whole = path.replaceAll(/:(\w+)/g, (_all, name) => params[name] ?? '');
+        const asked = { operation, principal, method, path: whole, key, body, requestId };
+        return producedOnce(idempotency, asked, handle);
+      },
+    },
+  );
+}
+
+interface Line<Who, Needed> extends InsideRoute<Who, Needed> {
+  method: Method;
+  path: string;
+}
+
+interface Ways<Who, Needed> {
+  /** @throws AppError where this caller may not */
+  admit(line: Line<Who, Needed>, principal: Who): void;
+  carryOut(
+    line: Line<Who, Needed>,
+    call: InsideCall<Who>,
+    handle: (recordWrite: RecordWrite) => Promise<Answer>,
+  ): Promise<Answer>;
+}
+
+function inside<Who, Needed extends Auth>(
+  lines: readonly Line<Who, Needed>[],
+  ways: Ways<Who, Needed>,
+): Inside<Who, Needed> {
+  const prepared = new Map(
+    lines.map((line) => [`${line.method} ${line.path}`, { line, run: prepare(line, ways) }]),
   );
   return {
-    find: (route) => prepared.get(route),
+    find: (route) => prepared.get(route)?.line,
     call: async (call) => {
       const found = prepared.get(call.route);
       if (!found) throw routeNotFound();
@@ -55,24 +118,26 @@ export function insideOf(routes: readonly Route[]): Inside {
   };
 }
 
-function prepare(role: Role, operation: Operation<OperatorPrincipal>): Prepared {
+function prepare<Who, Needed>(line: Line<Who, Needed>, { admit, carryOut }: Ways<Who, Needed>) {
+  const { operation } = line;
   // Most routes are never called from within: their schemas are compiled by the first who does.
-  let checks: ReturnType<typeof checksOf> | undefined;
-  return {
-    ...{ role, operation },
-    run: async ({ principal, params = {}, query, body = {}, requestId, idempotencyKey }) => {
-      if (!roleAllows(principal.role, role)) throw permissionDenied();
+  let checks: ReturnType<typeof checksOf<Who>> | undefined;
+  return async (call: InsideCall<Who>): Promise<Answer> => {
+    const { principal, params = {}, query, body = {}, requestId, idempotencyKey } = call;
+    admit(line, principal);
+    return carryOut(line, call, async (recordWrite) => {
       checks ??= checksOf(operation);
       checks.params?.(params);
       const read = checks.query(String(query ?? ''));
       checks.body?.(body, principal);
-      const nothing = { raw: undefined, idempotencyKey, recordWrite: recordNothing, onGone: () => {} };
-      return operation.handler({ ...nothing, principal, params, query: read, body, requestId });
-    },
+      const nothing = { raw: undefined, idempotencyKey, recordWrite, onGone: () => {} };
+      const request: HttpRequest<Who> = { ...nothing, principal, params, query: read, body, requestId };
+      return operation.handler(request as Parameters<typeof operation.handler>[0]);
+    });
   };
 }
 
-function checksOf({ params, query, body, check }: Operation<OperatorPrincipal>) {
+function checksOf<Who>({ params, query, body, check }: Operation<Who>) {
   return {
     params: params && paramsCheck(params),
     query: queryReader(query),
@@ -80,6 +145,6 @@ function checksOf({ params, query, body, check }: Operation<OperatorPrincipal>) 
   };
 }
 
-function recordNothing(): never {
-  throw new TypeError('operators’ routes are not idempotent');
-}
+const recordNothing: RecordWrite = () => {
+  throw new TypeError('this route is not idempotent');
+};

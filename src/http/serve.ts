@@ -24,7 +24,7 @@ import {
   routeNotFound,
   serviceUnavailable,
 } from './errors.ts';
-import { fingerprint, type IdempotencyStore, idempotencyId } from './idempotency.ts';
+import { type IdempotencyStore, producedOnce } from './idempotency.ts';
 import type { RateLimiter, RateTerms } from './rate.ts';
 import { loggable } from './render.ts';
 import type { Answer, Operation, OperatorPrincipal, RecordWrite, Route } from './route.ts';
@@ -172,11 +172,10 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
       send(ctx, await inTime(produce(recordNothing)));
       return;
     }
-    const { merchantId, mode } = principal as Principal;
-    const id = idempotencyId({ merchantId, mode }, ctx.method, ctx.path, key);
-    const isSealed = operation.idempotent === 'sealed';
-    const once = { id, fingerprint: fingerprint(body), requestId: state.requestId, isSealed };
-    const answer = await inTime(store.run(once, async (recordWrite) => asText(await produce(recordWrite))));
+    const { method, path } = ctx;
+    const { requestId } = state;
+    const asked = { operation, principal: principal as Principal, method, path, key, body, requestId };
+    const answer = await inTime(producedOnce(store, asked, produce));
     failpoint('beforeAnswer');
     if (answer.replayed) {
       state.replayed = true;
@@ -278,11 +277,6 @@ export function withinTime(limitMs: number): <T>(work: Promise<T>) => Promise<T>
 
 function noAnswer(): never {
   throw serviceUnavailable(new Error('no answer in time'));
-}
-
-function asText({ status, body }: Answer): { status: number; body: string } {
-  if (body instanceof Readable) throw new TypeError('an idempotent answer cannot be a stream');
-  return { status, body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) };
 }
 
 function send(ctx: Context, { status, body, headers }: Answer): void {

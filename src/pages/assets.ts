@@ -19,6 +19,10 @@ const own = (name: string) => readFileSync(new URL(`./browser/${name}`, import.m
 
 /** What every sheet begins with: colours, type, the bar. */
 export const baseStyle = own('base.css');
+/** What comes after it where there are bars, cards, tables and forms. */
+export const piecesStyle = own('pieces.css');
+/** How pages move by themselves. */
+export const liveScript = own('live.js');
 
 /** `/docs/assets/<hash>/docs.css`: the name changes with what is in it, so browsers may keep it. */
 export function assetOf(place: string, name: string, text: string): Asset {

@@ -1,13 +1,6 @@
 import { expect } from 'chai';
-import {
-  eventWords,
-  moment,
-  momentTyped,
-  reasonWords,
-  spaced,
-  timerWords,
-  typedMoment,
-} from '../../src/console/words.ts';
+import { eventWords, moment, reasonWords, spaced, timerWords, typedMoment } from '../../src/console/words.ts';
+import { momentTyped } from '../../src/time.ts';
 import { faultTable } from '../../src/webhooks/faults.ts';
 import { models } from '../support/every-chart.ts';
 

@@ -1,5 +1,6 @@
-import { type Html, html, type Part } from '../pages/pages.ts';
-import type { Visit } from './page.ts';
+import { type Html, html, type Part } from './html.ts';
+import { anyHost } from './pieces.ts';
+import type { PageVisit } from './visit.ts';
 
 /** What a list is narrowed by beside its links: typed, and sent as the list's own query. */
 interface FilterForm {
@@ -11,8 +12,11 @@ interface FilterForm {
 }
 
 /** A form that asks for this page again; what else narrows it stays so. */
-export function filterForm(visit: Visit, { id, fields, hint, file }: FilterForm): Html {
-  const here = new URL(visit.here, 'http://console');
+export function filterForm(
+  visit: Pick<PageVisit, 'here' | 'pieces'>,
+  { id, fields, hint, file }: FilterForm,
+): Html {
+  const here = new URL(visit.here, anyHost);
   const own = new Set(['starting_after', ...fields.map(({ name }) => name)]);
   const kept = [...here.searchParams].filter(([name, value]) => !own.has(name) && value !== '');
   const isSet = fields.some(({ name }) => here.searchParams.get(name));
@@ -24,7 +28,7 @@ ${fields.map(
   ({ name, text, type = 'text' }) =>
     html`<div class="field"><label for="${id}-${name}">${text}</label><input type="${type}" id="${id}-${name}" name="${name}" value="${here.searchParams.get(name) ?? ''}" ${type === 'text' ? html`maxlength="80" autocomplete="off" spellcheck="false"` : ''} ${hint ? html`aria-describedby="${id}-hint"` : ''}></div>`,
 )}
-<p class="buttons"><button class="plain">Show</button>${file ? html`<button class="plain" formaction="${file.address}">${file.text}</button>` : ''}${isSet ? html`<a href="${all}">All</a>` : ''}</p>
+<p class="buttons"><button class="plain">${visit.pieces.show}</button>${file ? html`<button class="plain" formaction="${file.address}">${file.text}</button>` : ''}${isSet ? html`<a href="${all}">${visit.pieces.all}</a>` : ''}</p>
 ${hint ? html`<small id="${id}-hint">${hint}</small>` : ''}
 </form>`;
 }

@@ -1,17 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
-import {
-  type Answer,
-  AppError,
-  type Inside,
-  type OperatorPrincipal,
-  permissionDenied,
-  resourceNotFound,
-  toAppError,
-} from '../http/http.ts';
-import type { Mode } from '../mode.ts';
+import { type Answer, AppError, type Inside, resourceNotFound, toAppError } from '../http/http.ts';
 import { fieldsFrom } from './forms.ts';
-import type { Outlook, Trial } from './page.ts';
-import { formToken } from './session.ts';
+import { anyHost } from './pieces.ts';
+import type { PieceWords, Trial } from './visit.ts';
 
 /** What became of a form. */
 export type Outcome =
@@ -22,31 +12,45 @@ export type Outcome =
   /** Done, and something to be shown this once. */
   | { kind: 'secret'; back: string; made: Record<string, unknown> };
 
-/** Sends a form to its operators' route, which checks role, schema and state as for anybody. */
-export async function act(
-  inside: Inside,
+/** What forms are sent from, and how what became of them is told. */
+export interface ActPlace {
+  /** Its address: `/console`. */
+  place: string;
+  pieces: Pick<PieceWords, 'byDefault' | 'sayWhy'>;
+  /** Where what a form made is looked at; undefined: back at the form's page. */
+  madeAt(made: Record<string, unknown>, back: string): string | undefined;
+  /** Whether an answer shows what is shown this once. */
+  isSecret(made: Record<string, unknown>): boolean;
+}
+
+/** Sends a form to its route, which checks role, schema and state as for anybody. */
+export async function act<Who, Needed>(
+  inside: Inside<Who, Needed>,
   form: URLSearchParams,
-  visitor: { principal: OperatorPrincipal; requestId: string },
+  visitor: { principal: Who; requestId: string },
+  at: ActPlace,
 ): Promise<Outcome> {
-  const back = backOf(form.get('back'));
+  const back = backOf(at.place, form.get('back'));
   const name = form.get('to') ?? '';
   const route = name.startsWith('GET ') ? undefined : inside.find(name);
   if (!route) throw resourceNotFound();
-  const fields = fieldsFrom(route.operation, form);
+  const { operation } = route;
+  const fields = fieldsFrom(operation, form, at.pieces.byDefault);
   try {
-    if (typeof fields.reason !== 'string' || fields.reason.trim() === '') {
-      const message = 'Say why; it is kept in the audit.';
+    const needsReason = 'reason' in ((operation.body ?? operation.query)?.properties ?? {});
+    if (needsReason && (typeof fields.reason !== 'string' || fields.reason.trim() === '')) {
+      const message = at.pieces.sayWhy;
       const faults = [{ param: 'reason', code: 'parameter_missing', message } as const];
       throw new AppError('parameter_missing', { message, param: 'reason', errors: faults });
     }
-    const sent = route.operation.body
+    const sent = operation.body
       ? { body: fields }
       : { query: new URLSearchParams(fields as Record<string, string>) };
     const answer = await inside.call({
       ...{ route: name, params: paramsFrom(form), ...sent, ...visitor },
       idempotencyKey: onceOf(form),
     });
-    return outcomeOf(answer, { form, back, id: route.operation.doc.id });
+    return outcomeOf(answer, { form, back, id: operation.doc.id, at });
   } catch (error) {
     const known = toAppError(error);
     if (known.httpStatus >= 500 || known.code === 'permission_denied') throw error;
@@ -70,30 +74,23 @@ function onceOf(form: URLSearchParams): string | undefined {
 
 function outcomeOf(
   { status, body }: Answer,
-  { form, back, id }: { form: URLSearchParams; back: string; id: string },
+  { form, back, id, at }: { form: URLSearchParams; back: string; id: string; at: ActPlace },
 ): Outcome {
-  // As it would have come over the wire: times are text there.
-  const made: Outlook = JSON.parse(JSON.stringify(body ?? {}));
+  const made = overWire(body ?? {});
   if (made.dry_run === true) {
     return { kind: 'again', back, status: 200, trial: trialOf(form, { faults: [], outlook: made }) };
   }
-  if (typeof made.secret === 'string' || typeof made.token === 'string')
-    return { kind: 'secret', back, made };
-  const page = madePages[String(made.object)];
-  const mode = /^\/console\/(test|live)/.exec(back)?.[1] as Mode | undefined;
+  if (at.isSecret(made)) return { kind: 'secret', back, made };
   const isNew = status === 201 || status === 202;
-  const to = isNew && page && mode ? `/console/${mode}${page}/${made.id}` : back;
-  const address = new URL(to, 'http://console');
+  const address = new URL((isNew && at.madeAt(made, back)) || back, anyHost);
   address.searchParams.set('done', made.object === 'proposal' ? 'proposed' : id);
   return { kind: 'done', address: `${address.pathname}${address.search}` };
 }
 
-/** Where what a form made is looked at. */
-const madePages: Readonly<Record<string, string>> = {
-  merchant: '/merchants',
-  replay: '/actors',
-  delivery: '/actors',
-};
+/** As it would have come over the wire: times are text there. */
+function overWire(body: NonNullable<Answer['body']>): Record<string, unknown> {
+  return JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));
+}
 
 function trialOf(form: URLSearchParams, about: Partial<Trial>): Trial {
   const values = new Map<string, string[]>();
@@ -110,18 +107,11 @@ function trialOf(form: URLSearchParams, about: Partial<Trial>): Trial {
   };
 }
 
-/** A page of the console, and nothing else, whatever a form says. */
-export function backOf(text: string | null): string {
-  return text !== null && /^\/console(?:\/(?!\/)[\w.~%/-]*)?(?:\?[\w.~%&=+:,;@!*'()-]*)?$/.test(text)
-    ? text
-    : '/console';
-}
-
-/** @throws permission_denied when the form is not one of ours to this browser */
-export function checkFormToken(form: URLSearchParams, cookie: string | undefined): void {
-  const given = Buffer.from(form.get('form_token') ?? '');
-  const expected = Buffer.from(formToken(cookie ?? ''));
-  const isOurs = cookie !== undefined && given.length === expected.length && timingSafeEqual(given, expected);
-  if (!isOurs)
-    throw permissionDenied('This form is out of date. Go back, reload the page and send it again.');
+/** A page of this place, and nothing else, whatever a form says. */
+export function backOf(place: string, text: string | null): string {
+  const isOurs =
+    text !== null &&
+    (text === place || text.startsWith(`${place}/`) || text.startsWith(`${place}?`)) &&
+    /^(?:\/(?!\/)[\w.~%/-]*)?(?:\?[\w.~%&=+:,;@!*'()-]*)?$/.test(text.slice(place.length));
+  return isOurs ? text : place;
 }
