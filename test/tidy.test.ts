@@ -259,7 +259,9 @@ describe('the house', () => {
   });
 
   it(`has no file of more than ${linesMax.source} lines (a chart is one page of ${linesMax.machine})`, () => {
-    const faults = [...ofProduct, ...ofMachines].flatMap(({ path, text }) => {
+    // What a program writes is as long as what it is made of, and divided as that is.
+    const byHand = [...ofProduct, ...ofMachines].filter(({ path }) => !path.includes('/src/written/'));
+    const faults = byHand.flatMap(({ path, text }) => {
       const most = path.startsWith('machines/') ? linesMax.machine : linesMax.source;
       const count = text.trimEnd().split('\n').length;
       return count > most ? [`${path}: ${count} lines; divide it by what it is about`] : [];

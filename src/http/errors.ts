@@ -39,6 +39,7 @@ export type ErrorCode =
   | 'idempotency_key_reused'
   | 'idempotency_key_in_use'
   | 'action_not_allowed'
+  | 'balance_insufficient'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'rate_limited'
@@ -169,6 +170,14 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
     message: 'This action is not allowed in the current state.',
     remedy: 'Not possible in the present state; the message says which.',
   },
+  balance_insufficient: {
+    type: 'conflict_error',
+    httpStatus: 409,
+    logLevel: 'info',
+    message: 'The available balance is less than this needs; nothing was created.',
+    remedy:
+      'Pending money cannot be used: wait until enough has settled (`GET /v1/balance`), or ask for less. Nothing was created.',
+  },
   body_too_large: invalid(
     413,
     'The body is larger than 32 KiB (32,768 bytes, counted after inflating).',
@@ -270,6 +279,8 @@ export const idempotencyKeyReused = () => new AppError('idempotency_key_reused')
 export const idempotencyKeyInUse = () => new AppError('idempotency_key_in_use', { retryAfterSeconds: 1 });
 /** An operator's action that the chart, or the record, does not allow now. */
 export const actionNotAllowed = (message: string) => new AppError('action_not_allowed', { message });
+/** A merchant has less available than a payout or a refund needs; nothing was created. */
+export const balanceInsufficient = () => new AppError('balance_insufficient');
 /** `maxBytes`: where it is not the 32 KiB of every route. */
 export const bodyTooLarge = (maxBytes?: number) =>
   new AppError('body_too_large', {

@@ -7,6 +7,7 @@ export { type Authenticate, authenticateOperator, roleAllows } from './auth.ts';
 export {
   AppError,
   actionNotAllowed,
+  balanceInsufficient,
   bodyTooLarge,
   channelUnavailable,
   type ErrorCode,

@@ -225,13 +225,12 @@ export function isHoldingState(state: string): boolean {
 /** What each fact moves, in multiples of the collection's amount, fee and net; credits are positive. */
 type Moves = { clearing: number; owed: number; reserved: number; earned: number; suspense: number };
 const still: Moves = { clearing: 0, owed: 0, reserved: 0, earned: 0, suspense: 0 };
-const moves: Record<EntryType, Moves | undefined> = {
+const moves: Partial<Record<EntryType, Moves>> = {
   'collection.succeeded': { ...still, clearing: -1, owed: 1, earned: 1 },
   'late.held': { ...still, clearing: -1, reserved: 1, suspense: 1 },
   'late.accepted': { ...still, reserved: -1, suspense: -1, owed: 1, earned: 1 },
   'late.returned': { ...still, reserved: -1, suspense: -1, clearing: 1 },
   'success.reversed': { ...still, clearing: 1, owed: -1, earned: -1 },
-  'bucket.settled': undefined,
 };
 const purses: Record<string, keyof Moves> = {
   provider_clearing: 'clearing',

@@ -1,7 +1,7 @@
 import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db, Document, Timestamp } from 'mongodb';
 import type { Mode } from '../mode.ts';
-import { snapshotRead } from '../mongo.ts';
+import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import type { Breach } from './breach.ts';
 import { asStored, type CollectionRow, isHoldingState } from './captures.ts';
 import { accountName, bothModes, isMerchantKind, parseAccount } from './postings.ts';
@@ -166,7 +166,7 @@ export async function merchantsPosted(
 
 /**
  * A merchant's reserved counters against the open holds: late payments whose collection rests in
- * `latePaid.held` or `latePaid.returning`, each with its net.
+ * `latePaid.held` or `latePaid.returning`, each with its net, and payouts and refunds under way.
  */
 export async function* checkReserved(
   db: Db,
@@ -187,6 +187,7 @@ export async function* checkReserved(
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
       const holders = db.collection(journal).aggregate<CollectionRow & ActorDoc>(holdersOf(account), options);
       for (const holder of await lift(await holders.toArray())) total.holdsTzs += heldTzs(holder);
+      total.holdsTzs += await underWayTzs(db, { merchantId, mode, currency }, options);
     }
     return reserved;
   });
@@ -201,6 +202,30 @@ export async function* checkReserved(
 function heldTzs({ state, data }: CollectionRow): number {
   const netTzs = Number(data?.amountTzs) - Number(data?.feeTzs);
   return isHoldingState(state) && Number.isFinite(netTzs) ? netTzs : 0;
+}
+
+/**
+ * What payouts and refunds say they hold: `data.heldTzs`, while their public status is `created`. Those whose status is
+ * an end are not read: they hold nothing.
+ */
+async function underWayTzs(
+  db: Db,
+  { merchantId, mode, currency }: MerchantBook & { currency: string },
+  options: SnapshotOptions,
+): Promise<number> {
+  let sumTzs = 0;
+  for (const holders of ['payouts', 'refunds']) {
+    const open = { merchantId, mode, status: 'created', 'data.currency': currency };
+    const [found] = await db
+      .collection(holders)
+      .aggregate<{ tzs: number }>(
+        [{ $match: open }, { $group: { _id: null, tzs: { $sum: '$data.heldTzs' } } }],
+        options,
+      )
+      .toArray();
+    sumTzs += found?.tzs ?? 0;
+  }
+  return sumTzs;
 }
 
 /** Collections that the account still holds money for. */

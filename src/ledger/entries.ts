@@ -11,10 +11,15 @@ import { bothModes, type EntryType, type JournalEntry, type Line, parseAccount }
  * known outside by an id derived from their posting key, which also says where in a list they stand.
  */
 
+const journal = 'journal_entries';
+
 /** An entry as it is read back: its 64-bit integers as numbers (postings are bounded by 2^53 − 1). */
 export type PostedEntry = Omit<JournalEntry, 'lines'> & {
   lines: (Omit<Line, 'debit' | 'credit'> & { debit: number; credit: number })[];
 };
+
+/** An entry that concerns a merchant. */
+export type OwnEntry = Omit<PostedEntry, 'merchantId'> & { merchantId: string };
 
 /** `txn_…`: stable, since entries never change, and different for every posting key. */
 export function transactionId({ _id, postedAt }: Pick<PostedEntry, '_id' | 'postedAt'>): string {
@@ -50,7 +55,7 @@ export function figuresOf(entry: PostedEntry): Figures {
   const isCapture = entry.type === 'collection.succeeded' || entry.type === 'late.accepted';
   const bucket = entry.lines.find((line) => line.bucket !== undefined)?.bucket;
   return {
-    grossTzs: 0 - of('provider_clearing'),
+    grossTzs: 0 - of('provider_clearing') - of('bank'),
     feeTzs: of('fee_revenue') + of('suspense'),
     netTzs: pendingTzs + availableTzs + reservedTzs,
     pendingTzs,
@@ -64,7 +69,7 @@ export function figuresOf(entry: PostedEntry): Figures {
 /** The entries among the writes of a step, as they would be read back. */
 export function entriesIn(writes: readonly Write[]): PostedEntry[] {
   return writes.flatMap((write) => {
-    if (write.op !== 'insert' || write.into !== 'journal_entries') return [];
+    if (write.op !== 'insert' || write.into !== journal) return [];
     const entry = write.doc as JournalEntry;
     const lines = entry.lines.map((line) => ({
       ...line,
@@ -101,7 +106,7 @@ export function entriesOf(
 ): Promise<EntryPage> {
   const ofMerchant = merchantId ? [{ merchantId: { $eq: merchantId } }] : [];
   const conditions = [{ mode }, ...ofMerchant, ...conditionsOf(filter)];
-  return pageOf((...more) => stored(db).find({ $and: [...conditions, ...more] }), page);
+  return pageOf((...more) => stored(db).find<PostedEntry>({ $and: [...conditions, ...more] }), page);
 }
 
 /** Entries of one merchant in one mode. */
@@ -110,7 +115,7 @@ export function ownEntriesOf(
   whose: Whose,
   filter: OwnEntryFilter,
   page: { limit: number; startingAfter?: string },
-): Promise<EntryPage<Own<PostedEntry>>> {
+): Promise<EntryPage<Own<OwnEntry>>> {
   const own = ownOf(stored(db), whose);
   return pageOf((...more) => own.find({ $and: [{}, ...conditionsOf(filter), ...more] }), page);
 }
@@ -120,13 +125,13 @@ export async function entryOf(db: Db, id: string): Promise<PostedEntry | undefin
   const atMs = idTimeOf(id);
   if (!Number.isFinite(atMs)) return undefined;
   const beside = await stored(db)
-    .find({ ...bothModes, postedAt: new Date(atMs) })
+    .find<PostedEntry>({ ...bothModes, postedAt: new Date(atMs) })
     .toArray();
   return beside.find((entry) => transactionId(entry) === id);
 }
 
 function stored(db: Db) {
-  return db.collection<PostedEntry>('journal_entries');
+  return db.collection<OwnEntry>(journal);
 }
 
 /**
@@ -134,7 +139,7 @@ function stored(db: Db) {
  * before; it is compared and never looked up, so anybody else's reveals nothing.
  */
 async function pageOf<Entry extends PostedEntry>(
-  find: (...more: Filter<PostedEntry>[]) => FindCursor<Entry>,
+  find: (...more: Filter<OwnEntry>[]) => FindCursor<Entry>,
   page: { limit: number; startingAfter?: string },
 ): Promise<EntryPage<Entry>> {
   const { limit, startingAfter } = page;
@@ -170,9 +175,9 @@ function known<Entry extends PostedEntry>(entry: Entry): Known<Entry> {
   return { id: transactionId(entry), entry };
 }
 
-function conditionsOf(filter: OwnEntryFilter): Filter<PostedEntry>[] {
+function conditionsOf(filter: OwnEntryFilter): Filter<OwnEntry>[] {
   const { type, account, sourceId, bucket, postedFromMs, postedBeforeMs } = filter;
-  const conditions: Filter<PostedEntry>[] = [];
+  const conditions: Filter<OwnEntry>[] = [];
   // `$in`, because only that is known to lie within the partial index of the rare types.
   if (type) conditions.push({ type: { $in: [type] } });
   if (account) conditions.push({ 'lines.account': { $eq: account } });

@@ -1,9 +1,9 @@
 import { StepRefused } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { int64, snapshotRead } from '../mongo.ts';
-import { accountName, gatherLines, type JournalEntry } from './postings.ts';
+import { accountName, gatherLines, type JournalEntry, UnsoundEntry } from './postings.ts';
 
-const balances = 'balances';
+export const balances = 'balances';
 
 interface Stripe {
   stripe: number;
@@ -20,6 +20,7 @@ interface Stripe {
  */
 export async function gathered(db: Db, entry: JournalEntry): Promise<JournalEntry> {
   const { mode, currency, merchantId, lines } = entry;
+  if (merchantId === null) throw new UnsoundEntry(`${entry._id}: no merchant to take from`);
   const account = accountName(mode, currency, 'merchant_available', merchantId);
   const wantedTzs = lines
     .filter((line) => line.account === account)

@@ -19,6 +19,16 @@ export const entryTypes = [
   'late.accepted',
   'late.returned',
   'success.reversed',
+  'payout.held',
+  'payout.paid',
+  'payout.released',
+  'payout.returned',
+  'payout.found_paid',
+  'refund.held',
+  'refund.paid',
+  'refund.released',
+  'refund.found_paid',
+  'float.moved',
 ] as const;
 export type EntryType = (typeof entryTypes)[number];
 
@@ -53,7 +63,8 @@ export type JournalEntry = {
   mode: Mode;
   currency: string;
   type: EntryType;
-  merchantId: string;
+  /** Null where the fact concerns no merchant: our own money moved. */
+  merchantId: string | null;
   lines: Line[];
   source: Source;
   /** The rail's receipt. */
@@ -220,8 +231,8 @@ export function bucketSettled(
     type: 'bucket.settled',
     merchantId,
     lines: [
-      line(account('merchant_pending'), 'debit', amountTzs, { bucket: date, stripe }),
-      line(account('merchant_available'), 'credit', amountTzs, { stripe: 0 }),
+      lineOf(account('merchant_pending'), 'debit', amountTzs, { bucket: date, stripe }),
+      lineOf(account('merchant_available'), 'credit', amountTzs, { stripe: 0 }),
     ],
     source,
     providerReference: null,
@@ -236,8 +247,8 @@ export function gatherLines(account: string, from: readonly { stripe: number; am
   if (from.length === 0) return [];
   const sumTzs = from.reduce((sum, { amountTzs }) => sum + amountTzs, 0);
   return [
-    ...from.map(({ stripe, amountTzs }) => line(account, 'debit', amountTzs, { stripe })),
-    line(account, 'credit', sumTzs, { stripe: 0 }),
+    ...from.map(({ stripe, amountTzs }) => lineOf(account, 'debit', amountTzs, { stripe })),
+    lineOf(account, 'credit', sumTzs, { stripe: 0 }),
   ];
 }
 
@@ -300,9 +311,10 @@ function faultOfLine(entry: JournalEntry, line: Line): string | undefined {
   return line.bucket === undefined ? undefined : 'a bucket outside pending';
 }
 
-type Side = 'debit' | 'credit';
+export type Side = 'debit' | 'credit';
 
-function line(
+/** A line of an entry, of an amount in whole shillings. */
+export function lineOf(
   account: string,
   side: Side,
   amountTzs: number,
@@ -318,20 +330,20 @@ function line(
 }
 
 function clearing({ mode, currency, channel, amountTzs }: Payment, side: Side): Line {
-  return line(accountName(mode, currency, 'provider_clearing', channel), side, amountTzs, {});
+  return lineOf(accountName(mode, currency, 'provider_clearing', channel), side, amountTzs, {});
 }
 
 /** The fee's line, or none: a fee of zero moves nothing. */
 function fee({ mode, currency, feeTzs }: Payment, side: Side, kind: PlatformKind): Line[] {
-  return feeTzs === 0 ? [] : [line(accountName(mode, currency, kind), side, feeTzs, {})];
+  return feeTzs === 0 ? [] : [lineOf(accountName(mode, currency, kind), side, feeTzs, {})];
 }
 
 function net(payment: Payment, side: Side, { settlesOn, stripe }: Destination): Line {
   const { mode, currency, merchantId } = payment;
   const netTzs = payment.amountTzs - payment.feeTzs;
   return settlesOn === null
-    ? line(accountName(mode, currency, 'merchant_available', merchantId), side, netTzs, { stripe })
-    : line(accountName(mode, currency, 'merchant_pending', merchantId), side, netTzs, {
+    ? lineOf(accountName(mode, currency, 'merchant_available', merchantId), side, netTzs, { stripe })
+    : lineOf(accountName(mode, currency, 'merchant_pending', merchantId), side, netTzs, {
         bucket: settlesOn,
         stripe,
       });
@@ -340,7 +352,7 @@ function net(payment: Payment, side: Side, { settlesOn, stripe }: Destination): 
 /** Held money lies on stripe 0, credits too: late payments are rare, and their release is guarded there. */
 function reserved({ mode, currency, merchantId, amountTzs, feeTzs }: Payment, side: Side): Line {
   const account = accountName(mode, currency, 'merchant_reserved', merchantId);
-  return line(account, side, amountTzs - feeTzs, { stripe: 0 });
+  return lineOf(account, side, amountTzs - feeTzs, { stripe: 0 });
 }
 
 function entryOf(

@@ -10,7 +10,7 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Own, Whose } from '../whose.ts';
-import type { EntryPage, OwnEntryFilter, PostedEntry } from './entries.ts';
+import type { EntryPage, OwnEntry, OwnEntryFilter } from './entries.ts';
 import type { Balance } from './ledger.ts';
 import { BalanceObject, BalanceTransaction, transactionTypeNames } from './schema.ts';
 import { presentTransaction, transactionTypes } from './transactions.ts';
@@ -81,7 +81,7 @@ export type ReadEntries = (
   whose: Whose,
   filter: OwnEntryFilter,
   page: { limit: number; startingAfter?: string },
-) => Promise<EntryPage<Own<PostedEntry>>>;
+) => Promise<EntryPage<Own<OwnEntry>>>;
 
 /** GET /v1/balance_transactions: an addition to the interface. */
 export function listTransactions(read: ReadEntries) {

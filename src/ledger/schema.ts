@@ -14,7 +14,7 @@ export const BalanceObject = Type.Object(
     }),
     available: Type.Integer({ description: whole }),
     reserved: Type.Integer({
-      description: `${whole} Received, but not yet yours to use for another reason, such as a late payment on hold.`,
+      description: `${whole} Received, but not yours to use now: a late payment on hold, a payout or a refund under way.`,
     }),
   },
   {
@@ -35,6 +35,15 @@ export const transactionTypeNames = [
   'late_payment_accepted',
   'late_payment_returned',
   'collection_reversed',
+  'payout_held',
+  'payout',
+  'payout_released',
+  'payout_returned',
+  'payout_found_paid',
+  'refund_held',
+  'refund',
+  'refund_released',
+  'refund_found_paid',
 ] as const;
 
 const change = (name: string) =>
@@ -70,9 +79,11 @@ export const BalanceTransaction = Type.Object(
     ),
     source: Type.Object(
       {
-        object: Type.Enum(['collection', 'settlement']),
+        object: Type.Enum(['collection', 'settlement', 'payout', 'refund'], {
+          description: 'What the change is part of. The list may grow.',
+        }),
         id: Type.String({
-          description: 'Read it with GET /v1/collections/{id} or GET /v1/settlements/{id}.',
+          description: 'Read it where its kind is read, such as GET /v1/collections/{id}.',
         }),
       },
       { additionalProperties: false },

@@ -1,6 +1,6 @@
 import type { Db, Filter, FindCursor } from 'mongodb';
 import { derivedId, idTimeOf } from '../ids.ts';
-import { balancesSpec, entriesSpec, type PostedEntry } from '../ledger/ledger.ts';
+import { balancesSpec, entriesSpec, type OwnEntry } from '../ledger/ledger.ts';
 import type { Mode } from '../mode.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import { eatDate } from '../time.ts';
@@ -132,7 +132,7 @@ export class SettlementReader {
     before: string | undefined,
     size: number,
   ): Promise<{ ids: string[]; last: string | undefined }> {
-    const stored = this.#db.collection<PostedEntry>(entriesSpec.name);
+    const stored = this.#db.collection<OwnEntry>(entriesSpec.name);
     const { mode } = whose;
     // Posting keys begin with the collection's id, so their order is that of the ids.
     const range = { $gte: `${mode}:col_`, $lt: before === undefined ? `${mode}:col\`` : `${mode}:${before}` };

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { MongoServerSelectionError } from 'mongodb';
 import {
   actionNotAllowed,
+  balanceInsufficient,
   channelUnavailable,
   createKoa,
   errorTable,
@@ -181,6 +182,7 @@ describe('errors', () => {
       doc: { id: 'act', summary: '', description: '', tag: '', answers: {} },
       handler: ({ principal: { name } }) => {
         if (name === 'late') throw actionNotAllowed('It has ended.');
+        if (name === 'poor') throw balanceInsufficient();
         return { status: 204 };
       },
     });
@@ -188,6 +190,7 @@ describe('errors', () => {
       ['v', { name: 'eye', role: 'viewer' as const }],
       ['o', { name: 'hand', role: 'operator' as const }],
       ['a', { name: 'late', role: 'admin' as const }],
+      ['b', { name: 'poor', role: 'admin' as const }],
     ]);
     const app = createKoa({
       routes: [route('POST', '/act', 'operator', operation)],
@@ -197,9 +200,9 @@ describe('errors', () => {
     });
     const admin = await listen(app, { port: 0, host: '127.0.0.1', clock });
     const answers = [];
-    for (const key of [undefined, 'x', 'v', 'o', 'a'])
+    for (const key of [undefined, 'x', 'v', 'o', 'a', 'b'])
       answers.push(await call(admin.port, 'POST', '/act', { key }));
-    expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 403, 204, 409]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 403, 204, 409, 409]);
     for (const reply of answers) if (reply.status >= 400) verdictOf(reply);
     await admin.close();
   });

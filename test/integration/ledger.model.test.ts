@@ -171,6 +171,7 @@ class Run {
       expect(left, 'refused for want of money only').to.be.below(tzs);
     }
     this.model.shifts.push(...taken.map((tzs) => ({ tzs: -tzs, at: 'available' })));
+    this.model.shifts.push(...taken.map((tzs) => ({ tzs, at: 'reserved' })));
   }
 
   async #settle(date: string, isTwice: boolean): Promise<void> {

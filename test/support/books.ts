@@ -3,22 +3,24 @@ import {
   Committer,
   connectMongo,
   prepareDatabase,
-  StepRefused,
+  StepRaced,
   type Write,
 } from '@kusanya/durable-actors';
-import { expect } from 'chai';
 import { type Db, Long, type MongoClient } from 'mongodb';
 import { ulid } from 'ulid';
 import { newId } from '../../src/ids.ts';
 import {
+  BalanceInsufficient,
   balancesSpec,
   collectionSucceeded,
   entriesSpec,
-  gathered,
+  hold,
   type JournalEntry,
   type Payment,
+  payoutHeld,
   post,
   receiptsSpec,
+  withHold,
 } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import { int64 } from '../../src/mongo.ts';
@@ -86,34 +88,27 @@ export function payment(terms: Partial<Payment> = {}): Payment {
   };
 }
 
-let debits = 0;
+let payouts = 0;
 
-/** What leaves the house again, taken from available money. */
+/** A payout of this amount that is to be held: what takes from available money. */
 export function debitOf(merchantId: string, amountTzs: number): JournalEntry {
-  const source = { machine: 'payout', id: `po_${++debits}`, seq: 1 };
-  const amount = int64(amountTzs);
-  return {
-    ...{ _id: `live:${source.id}:sent`, mode: 'live', currency: 'TZS', type: 'late.returned', merchantId },
-    lines: [
-      { account: `live:TZS:merchant_available:${merchantId}`, debit: amount, credit: Long.ZERO, stripe: 0 },
-      { account: 'live:TZS:provider_clearing:MPESA_TZ', debit: Long.ZERO, credit: amount },
-    ],
-    ...{ source, providerReference: null, feePlan: null },
-    ...{ effectiveAt: new Date(noonMs), postedAt: new Date(noonMs) },
-  };
+  const source = { machine: 'payout', id: `po_${++payouts}`, seq: 1 };
+  const terms = { amountTzs, feeTzs: 0, channel: null, providerReference: null };
+  const times = { effectiveAtMs: noonMs, postedAtMs: noonMs };
+  return payoutHeld({ mode: 'live', currency: 'TZS', merchantId, source, ...terms, ...times });
 }
 
-/** Posts a debit, looking again as often as it races others. False: the merchant has too little. */
+/** Holds, looking again as often as it races others. False: the merchant has too little. */
 export async function debited(db: Db, commit: Books['commit'], entry: JournalEntry): Promise<boolean> {
-  for (;;) {
-    try {
-      const outcome = await commit(post(await gathered(db, entry)));
-      if (outcome.ok) return true;
-      expect(outcome.write).to.have.property('onMiss', 'race');
-    } catch (error) {
-      if (error instanceof StepRefused) return false;
-      throw error;
-    }
+  try {
+    await withHold(async () => {
+      const outcome = await commit(await hold(db, entry));
+      if (!outcome.ok) throw new StepRaced(outcome.write);
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof BalanceInsufficient) return false;
+    throw error;
   }
 }
 

@@ -53,6 +53,8 @@ export interface MongoCollectionSpec {
   name: string;
   indexes?: {
     key: Record<string, 1 | -1>;
+    /** Where MongoDB's own, made of the key, is taken by an index that is `retired`. */
+    name?: string;
     unique?: boolean;
     sparse?: boolean;
     partial?: Document;

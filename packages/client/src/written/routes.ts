@@ -195,7 +195,7 @@ export interface Operations {
       limit?: number;
       /** The last id of the previous page. */
       starting_after?: string;
-      type?: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed';
+      type?: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed' | 'payout_held' | 'payout' | 'payout_released' | 'payout_returned' | 'payout_found_paid' | 'refund_held' | 'refund' | 'refund_released' | 'refund_found_paid';
       created_at?: {
         /** Posted at or after this time (ISO 8601). */
         gte?: string | Date;

@@ -44,7 +44,7 @@ export interface ErrorBody {
     /** The family of the error. */
     type: 'invalid_request_error' | 'authentication_error' | 'permission_error' | 'idempotency_error' | 'conflict_error' | 'rate_limit_error' | 'api_error' | Other;
     /** What is wrong, for programs. The list may grow. */
-    code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
+    code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'balance_insufficient' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
     /** What is wrong and what to send instead, for people. */
     message: string;
     /** The field at fault, such as `metadata.order_id`. */
@@ -54,7 +54,7 @@ export interface ErrorBody {
     /** Every bad field at once; only where fields were checked. */
     errors?: ({
       param: string;
-      code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
+      code: 'invalid_json' | 'parameter_missing' | 'parameter_invalid' | 'parameter_unknown' | 'amount_too_small' | 'amount_too_large' | 'phone_invalid' | 'metadata_invalid' | 'idempotency_key_missing' | 'idempotency_key_invalid' | 'request_malformed' | 'api_key_missing' | 'api_key_invalid' | 'permission_denied' | 'merchant_suspended' | 'resource_not_found' | 'route_not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_key_reused' | 'idempotency_key_in_use' | 'action_not_allowed' | 'balance_insufficient' | 'body_too_large' | 'unsupported_media_type' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | 'channel_unavailable' | Other;
       message: string;
     })[];
   };
@@ -99,7 +99,7 @@ export interface Balance {
   pending: number;
   /** In whole Tanzanian shillings. */
   available: number;
-  /** In whole Tanzanian shillings. Received, but not yet yours to use for another reason, such as a late payment on hold. */
+  /** In whole Tanzanian shillings. Received, but not yours to use now: a late payment on hold, a payout or a refund under way. */
   reserved: number;
 }
 
@@ -301,7 +301,7 @@ export interface BalanceTransaction {
   id: string;
   object: 'balance_transaction';
   /** Why the balance changed. The list may grow. */
-  type: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed' | Other;
+  type: 'collection' | 'settlement' | 'late_payment' | 'late_payment_accepted' | 'late_payment_returned' | 'collection_reversed' | 'payout_held' | 'payout' | 'payout_released' | 'payout_returned' | 'payout_found_paid' | 'refund_held' | 'refund' | 'refund_released' | 'refund_found_paid' | Other;
   mode: 'live' | 'test' | Other;
   currency: 'TZS';
   /** What came in, or went back where negative. In whole Tanzanian shillings. */
@@ -321,8 +321,9 @@ export interface BalanceTransaction {
   /** The day, beginning at 00:00 EAT, on which the money is available. Absent for held and returned money. */
   settlement_date?: string;
   source: {
-    object: 'collection' | 'settlement' | Other;
-    /** Read it with GET /v1/collections/{id} or GET /v1/settlements/{id}. */
+    /** What the change is part of. The list may grow. */
+    object: 'collection' | 'settlement' | 'payout' | 'refund' | Other;
+    /** Read it where its kind is read, such as GET /v1/collections/{id}. */
     id: string;
   };
   /** The network’s receipt. */
