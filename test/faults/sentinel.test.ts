@@ -38,28 +38,32 @@ describe(`the master of Redis fails behind three sentinels, ${perSecond} payment
       const old = await sentinels.master();
       const seen = world.receiver.received.length;
       const load = startSteady(world, perSecond);
-      await wait(loadMs / 4);
-      await old[does]();
-      const brokenAt = performance.now();
-      expect(await until(async () => !(await hasRedis()), 10_000), 'it is noticed').equal(true);
-      expect(await until(hasRedis, 30_000), 'another is found').equal(true);
-      const awayMs = performance.now() - brokenAt;
-      await wait(Math.max(0, (loadMs * 3) / 4 - awayMs));
-      await load.stop();
-      const endedAt = world.receiver.received.slice(seen).map(({ at }) => at);
-      const pauseMs = longestGapOf(endedAt);
-      process.stderr.write(
-        `    ${does}: ${load.begun} creates, Redis away for ${Math.round(awayMs)} ms, ` +
-          `longest pause of payments ${pauseMs} ms, of creates ${Math.round(load.longestGapMs)} ms\n`,
-      );
-      expect(await sentinels.master(), 'the master').not.equal(old);
-      expect([...load.refused], 'creates that were not answered 202').deep.equal([]);
-      expect(awayMs, 'until Redis answers again').most(pauseMaxMs);
-      expect(pauseMs, 'the longest pause of payments').most(pauseMaxMs);
-      // It comes back as a replica of the new one, so that the next may fall.
-      if (does === 'kill') await old.start();
-      else old.thaw();
-      await until(hasRedis, 30_000);
+      try {
+        await wait(loadMs / 4);
+        await old[does]();
+        const brokenAt = performance.now();
+        expect(await until(async () => !(await hasRedis()), 10_000), 'it is noticed').equal(true);
+        expect(await until(hasRedis, 30_000), 'another is found').equal(true);
+        const awayMs = performance.now() - brokenAt;
+        await wait(Math.max(0, (loadMs * 3) / 4 - awayMs));
+        await load.stop();
+        const endedAt = world.receiver.received.slice(seen).map(({ at }) => at);
+        const pauseMs = longestGapOf(endedAt);
+        process.stderr.write(
+          `    ${does}: ${load.begun} creates, Redis away for ${Math.round(awayMs)} ms, ` +
+            `longest pause of payments ${pauseMs} ms, of creates ${Math.round(load.longestGapMs)} ms\n`,
+        );
+        expect(await sentinels.master(), 'the master').not.equal(old);
+        expect([...load.refused], 'creates that were not answered 202').deep.equal([]);
+        expect(awayMs, 'until Redis answers again').most(pauseMaxMs);
+        expect(pauseMs, 'the longest pause of payments').most(pauseMaxMs);
+      } finally {
+        await load.stop();
+        // It comes back as a replica of the new one, so that the next may fall.
+        if (does === 'kill') await old.start();
+        else old.thaw();
+        await until(hasRedis, 30_000);
+      }
     });
   }
 

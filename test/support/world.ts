@@ -76,14 +76,13 @@ export async function openWorld(
 ): Promise<World> {
   const own = options.own || options.mongodDir ? await openStores(options.mongodDir) : undefined;
   const { mongodbUri, redisUrl } = own ?? (await stores());
-  const database = freshDatabase('faults');
-  const env = { ...settingsOf(database, mongodbUri, redisUrl), ...first };
-  const client = await new MongoClient(mongodbUri).connect();
+  const env = { ...settingsOf(freshDatabase('faults'), mongodbUri, redisUrl), ...first };
+  const client = await new MongoClient(env.MONGODB_URI).connect();
   const receiver = await startReceiver();
   const places: Ports[] = [];
   let firstPorts = options.ports;
   const world: World = {
-    ...{ db: client.db(database), redis: new Redis(redisUrl), env, receiver, stores: own },
+    ...{ db: client.db(env.MONGODB_DATABASE), redis: new Redis(redisUrl), env, receiver, stores: own },
     ...{ random: seeded(seed), processes: [], merchantId: '', testKey: '', endpointIds: [] },
     outside: {
       ...{ accepted: new Map(), odd: [], ended: new Map() },
@@ -125,7 +124,7 @@ export async function openWorld(
   return world;
 }
 
-function settingsOf(database: string, mongodbUri: string, redisUrl: string): Record<string, string> {
+function settingsOf(database: string, mongodbUri: string, redisUrl: string) {
   return {
     ...{ MONGODB_URI: mongodbUri, MONGODB_DATABASE: database, REDIS_URL: redisUrl, REDIS_PREFIX: database },
     ...{ OPERATOR_TOKEN: operatorToken, KEY_HASH_SECRET: 'key-hash-secret-of-the-faults' },
