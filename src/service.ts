@@ -152,7 +152,7 @@ async function retire({ db, lease, log }: Wired): Promise<void> {
 
 async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
   const { runtime, queues, clock, log, config, db, settlements, bells, webhookDeps } = wired;
-  const { auditWatch, callbacks } = wired;
+  const { auditWatch, callbacks, tallier } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
   const chores: Chore[] = [
@@ -163,6 +163,7 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
     },
     { name: 'audit', everyMs: limits.minuteMs, run: async () => void (await auditWatch.recent()) },
     { name: 'full audit', everyMs: limits.minuteMs, run: () => auditWatch.nightly() },
+    { name: 'tallies', everyMs: limits.minuteMs, run: () => tallier.run() },
     { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
     {
       name: 'held deliveries',

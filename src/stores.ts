@@ -24,6 +24,7 @@ import {
   railSessionsSpec,
 } from './rails/rails.ts';
 import { settlementsSpec } from './settlement/settlement.ts';
+import { talliesSpec, tallyProgressSpec } from './tallies/tallies.ts';
 import { attemptsSpec, deliveriesSpec, endpointsSpec, replaysSpec } from './webhooks/webhooks.ts';
 
 /** Every MongoDB collection of the service. */
@@ -53,4 +54,5 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   railAnswersSpec,
   railSessionsSpec,
   sessionsSpec,
+  ...[talliesSpec, tallyProgressSpec],
 ];

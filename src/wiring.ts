@@ -66,6 +66,7 @@ import {
   settlesByDelay,
 } from './settlement/settlement.ts';
 import { outermost } from './standing.ts';
+import { Tallier } from './tallies/tallies.ts';
 import {
   deliveryCallEffects,
   deliveryWriteEffects,
@@ -134,6 +135,7 @@ export interface Wired {
   settlements: Settlements;
   settlementReader: SettlementReader;
   auditWatch: AuditWatch;
+  tallier: Tallier;
   /** Why requests were refused. */
   refusals: Refusals;
   feePlans: FeePlans;
@@ -218,6 +220,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     operators: new Operators({ db, ...config }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
     auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
+    tallier: new Tallier({ db: patientDb, clock, log }),
   };
 }
 

@@ -46,11 +46,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'merchants',
     'rails',
     'settlement',
+    'tallies',
     'webhooks',
   ],
   pages: ['http'],
   rails: [],
   settlement: ['ledger'],
+  tallies: ['events', 'ledger', 'webhooks'],
   webhooks: ['events', 'merchants'],
 };
 
@@ -79,6 +81,7 @@ const adminMayImport: readonly string[] = [
   'merchants',
   'rails',
   'settlement',
+  'tallies',
   'webhooks',
 ];
 
