@@ -150,7 +150,7 @@ function settledSource(db: Db): Source {
     tallied: async (docs) =>
       (docs as readonly PostedEntry[]).map((entry) => ({
         mode: entry.mode,
-        merchantId: entry.merchantId,
+        merchantId: entry.merchantId ?? '',
         numbers: { tzs: figuresOf(entry).availableTzs },
       })),
   };
