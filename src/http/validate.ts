@@ -4,13 +4,14 @@ import { type Fault, faulty, resourceNotFound } from './errors.ts';
 import { textFaults } from './json.ts';
 
 /**
- * Schemas are compiled once per route. Bodies are taken as they are; only the query, which is all text, is
- * coerced. `$data` stays off: with it a schema's pattern could come from the request.
+ * Schemas are compiled when the routes are made, equal ones once: that is most of what a start costs the processor.
+ * Bodies are taken as they are; only the query, which is all text, is coerced. `$data` stays off: with it a schema's
+ * pattern could come from the request.
  */
-const bodies = compiler(false);
-const queries = compiler(true);
+const compileBody = compiler(false);
+const compileQuery = compiler(true);
 
-function compiler(forQuery: boolean): Ajv2020 {
+function compiler(forQuery: boolean): (schema: object) => ValidateFunction {
   const ajv = new Ajv2020({
     strict: true,
     allErrors: true,
@@ -20,7 +21,13 @@ function compiler(forQuery: boolean): Ajv2020 {
   });
   ajv.addFormat('date-time', isIsoTime);
   ajv.addFormat('uri', (text) => URL.canParse(text));
-  return ajv;
+  const compiled = new Map<string, ValidateFunction>();
+  return (schema) => {
+    const text = JSON.stringify(schema);
+    const validate = compiled.get(text) ?? ajv.compile(schema);
+    compiled.set(text, validate);
+    return validate;
+  };
 }
 
 /** More would only make the answer long. */
@@ -37,7 +44,7 @@ export function bodyCheck<Who>(
   schema: TObject,
   check?: (body: Readonly<Record<string, unknown>>, principal: Who) => Fault[],
 ): CheckBody<Who> {
-  const validate = bodies.compile(schema);
+  const validate = compileBody(schema);
   return (body, principal) => {
     const checked = check ? check(body, principal) : [];
     const named = new Set(checked.map(({ param }) => param));
@@ -59,7 +66,7 @@ type Read<Fields> = Fields extends TObject ? Static<Fields> : Record<string, nev
 export function queryReader<Fields extends TObject | undefined>(
   schema: Fields,
 ): (querystring: string) => Read<Fields> {
-  const validate = queries.compile<Read<Fields>>(schema ?? { type: 'object', additionalProperties: false });
+  const validate = compileQuery(schema ?? { type: 'object', additionalProperties: false });
   return (querystring) => {
     const query: Record<string, unknown> = {};
     const repeated: Fault[] = [];
@@ -79,7 +86,7 @@ export function queryReader<Fields extends TObject | undefined>(
 
 /** A path whose parts do not match its schema names nothing: it is answered like an unknown id. */
 export function paramsCheck(schema: TObject): (params: Record<string, string>) => void {
-  const validate = bodies.compile(schema);
+  const validate = compileBody(schema);
   return (params) => {
     if (!validate(params)) throw resourceNotFound();
   };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { type Embedded, startEmbedded, stopLeftovers } from '../../tools/embedded/embedded.ts';
@@ -57,7 +57,7 @@ async function start() {
     throw new Error('the servers were begun by another copy of stores.ts: some file awaits at its top');
   shared[begun] = true;
   await removeAbandoned();
-  const dataDir = await mkdtemp(join(tmpdir(), folderPrefix));
+  const dataDir = await mkdtemp(join(await roomyFolder(), folderPrefix));
   const embedded = await startEmbedded({
     dataDir,
     needMongo: !given.mongodbUri,
@@ -74,16 +74,34 @@ async function start() {
   return { stores, embedded, dataDir };
 }
 
+const memoryFolder = '/dev/shm';
+
+/**
+ * Where the servers keep what dies with the run: in memory, where Linux has the room for it. Each suite makes a hundred
+ * files of collections and indexes anew, and would wait for the disk longer than for all else. A container may have a
+ * few megabytes there only; then it is the disk.
+ */
+async function roomyFolder(): Promise<string> {
+  const { bavail, bsize } = await statfs(memoryFolder).catch(() => ({ bavail: 0, bsize: 0 }));
+  const isRoomy = Math.min(bavail * bsize, freemem()) > 6 * 2 ** 30;
+  return isRoomy ? memoryFolder : tmpdir();
+}
+
 /**
  * Runs that were killed leave servers and files; nobody else would ever remove them. The embedded tests kill
  * services on purpose, so theirs are abandoned only after some time.
  */
 async function removeAbandoned(): Promise<void> {
   const minAgeMs: Record<string, number> = { [folderPrefix]: 0, 'kusanya-embedded-': 600_000 };
-  for (const name of await readdir(tmpdir())) {
+  const places = await Promise.all(
+    [tmpdir(), memoryFolder].map(async (place) => {
+      const names = await readdir(place).catch(() => []);
+      return names.map((name) => ({ name, dataDir: join(place, name) }));
+    }),
+  );
+  for (const { name, dataDir } of places.flat()) {
     const prefix = Object.keys(minAgeMs).find((start) => name.startsWith(start));
     if (!prefix) continue;
-    const dataDir = join(tmpdir(), name);
     const changedMs = (await stat(dataDir).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY;
     if (Date.now() - changedMs < minAgeMs[prefix]!) continue;
     const wasAbandoned = await stopLeftovers(dataDir).catch(() => false); // another user's

@@ -146,24 +146,27 @@ export async function prepareDatabase(db: Db, specs: readonly MongoCollectionSpe
   const existing = new Set(
     (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
   );
-  for (const spec of specs) {
-    if (!existing.has(spec.name)) {
-      await db.createCollection(spec.name).catch((error: { code?: number }) => {
-        if (error.code !== 48) throw error; // NamespaceExists: another process was faster
-      });
-    }
-    if (spec.validator) {
-      await db.command({ collMod: spec.name, validator: spec.validator, validationLevel: 'strict' });
-    }
-    if (spec.indexes?.length) {
-      await db.collection(spec.name).createIndexes(
-        spec.indexes.map(({ key, partial, ...options }) => ({
-          key,
-          ...options,
-          ...(partial ? { partialFilterExpression: partial } : {}),
-        })),
-      );
-    }
+  // Side by side: each waits for the disk.
+  await Promise.all(specs.map((spec) => prepareCollection(db, spec, existing.has(spec.name))));
+}
+
+async function prepareCollection(db: Db, spec: MongoCollectionSpec, isThere: boolean): Promise<void> {
+  if (!isThere) {
+    await db.createCollection(spec.name).catch((error: { code?: number }) => {
+      if (error.code !== 48) throw error; // NamespaceExists: another process was faster
+    });
+  }
+  if (spec.validator) {
+    await db.command({ collMod: spec.name, validator: spec.validator, validationLevel: 'strict' });
+  }
+  if (spec.indexes?.length) {
+    await db.collection(spec.name).createIndexes(
+      spec.indexes.map(({ key, partial, ...options }) => ({
+        key,
+        ...options,
+        ...(partial ? { partialFilterExpression: partial } : {}),
+      })),
+    );
   }
 }
 
