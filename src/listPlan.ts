@@ -2,7 +2,7 @@ import type { MachineDefinition } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { IdPrefix } from './ids.ts';
 import { type Mode, modes } from './mode.ts';
-import { actorsByStatus, inStates, leavesOf, outermost, type StateQuery, statesIn } from './standing.ts';
+import { inStates, leavesOf, outermost, type StateQuery, statesIn } from './standing.ts';
 
 /**
  * What lists of actors are narrowed by, and which index answers. Each room says so for what its own indexes
@@ -100,21 +100,8 @@ function planByMerchant(filter: ListFilter, { definition }: Listing): ListPlan {
 /** Of all merchants, by where they stand. */
 export async function planByState(filter: ListFilter, of: Listing): Promise<ListPlan> {
   if (!filter.mode && !filter.states) return { match: {}, hint: { _id: 1 }, rest: restOf(filter) };
-  const states = await statesOf(filter, of);
-  const { definition } = of;
-  const { crowded } = definition;
-  // A whole status goes over the index of statuses, which has the states of earlier versions of the chart too.
-  const isUncrowded =
-    states.length > 0 && !isOuter(filter) && !states.some((each) => crowded?.includes(each));
-  if (!crowded || isUncrowded) {
-    const { match, hint } = inStates(definition, modesOf(filter), states);
-    return { match, hint, rest: restOf(filter, 'mode', 'states') };
-  }
-  return {
-    match: { mode: { $in: modesOf(filter) }, status: { $in: statusesOf(definition, filter) } },
-    hint: actorsByStatus,
-    rest: restOf(filter, 'mode', ...(isOuter(filter) ? ['states' as const] : [])),
-  };
+  const { match, hint, rest } = inStates(of.definition, modesOf(filter), await statesOf(filter, of));
+  return { match, hint, rest: { ...rest, ...restOf(filter, 'mode', 'states') } };
 }
 
 /** Whether what is asked for are whole public statuses. */

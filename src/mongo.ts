@@ -1,4 +1,4 @@
-import { connectMongo, inTime, type MongoCollectionSpec, stopwatch } from '@kusanya/durable-actors';
+import { connectMongo, inTime, type MongoCollectionSpec, putRight, stopwatch } from '@kusanya/durable-actors';
 import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { limits } from './limits.ts';
 
@@ -42,17 +42,26 @@ export class LineWatch {
 }
 
 /**
- * Drops the indexes that the specs no longer have. Any process may do it, any number of times. The names that went are
- * given back, as `collection.index`.
+ * Raised with every index that is retired and every field that is derived: until the last process of an earlier edition
+ * has gone, there are some that name the one in their queries and do not keep the other.
+ */
+export const storesEdition = 1;
+
+/**
+ * Puts right what processes of earlier versions did not keep, and drops the indexes that the specs no longer have. Any
+ * process may do it, any number of times. The names that went are given back, as `collection.index`.
  */
 export async function retireIndexes(db: Db, specs: readonly MongoCollectionSpec[]): Promise<string[]> {
   const gone: string[] = [];
-  for (const { name, retired = [] } of specs) {
+  for (const spec of specs) {
+    const { name, retired = [] } = spec;
     if (retired.length === 0) continue;
     const stored = db.collection(name);
     const present = new Set((await stored.indexes()).map((index) => index.name));
-    for (const index of retired) {
-      if (!present.has(index)) continue;
+    const going = retired.filter((index) => present.has(index));
+    // They are there for as long as this may not have been done.
+    if (going.length > 0) await putRight(db, spec);
+    for (const index of going) {
       await stored.dropIndex(index).catch((error: { code?: number }) => {
         if (error.code !== 27) throw error; // IndexNotFound: another process was faster
       });

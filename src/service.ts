@@ -144,9 +144,9 @@ async function measureClock(db: Wired['db'], clock: Clock, log: Log, stops: Stop
 }
 
 /** Processes of an earlier version name the old indexes in their queries, which fail without them. */
-async function retire({ db, lease, log }: Wired): Promise<void> {
+async function retire({ patientDb, lease, log }: Wired): Promise<void> {
   if (await lease.hasElders()) return;
-  const indexes = await retireIndexes(db, mongoCollectionSpecs);
+  const indexes = await retireIndexes(patientDb, mongoCollectionSpecs);
   if (indexes.length > 0) log.info({ indexes }, 'indexes that nobody needs any more are dropped');
 }
 

@@ -5,8 +5,8 @@ import type { Mode } from './mode.ts';
 
 /**
  * Actors by the state they are in: which index answers, newest first. An index of states costs a write at each step
- * of each actor. Where there are very many actors, the crowded states, which each passes or rests in when all goes
- * well, are left out of it; those who stand in one are looked for among all of their outermost state.
+ * of each actor. Where there are very many actors, each passes through or rests in a few crowded states when all goes
+ * well. Those who stand in one are kept under the name of its outermost state, all others under that of their state.
  */
 
 declare module '@kusanya/durable-actors' {
@@ -20,8 +20,8 @@ declare module '@kusanya/durable-actors' {
   }
   interface MachineDefinition {
     /**
-     * Where actors are very many: the states that each passes or rests in when all goes well. They are in no index of
-     * states but in that of the outermost ones, which `fields` keeps as `status`. Absent: all are indexed.
+     * Where actors are very many: the states that each passes or rests in when all goes well. No index tells them
+     * apart; `fields` keeps `place` (`placeOf`) and the outermost state as `status`. Absent: all are indexed.
      */
     crowded?: readonly string[];
   }
@@ -30,11 +30,8 @@ declare module '@kusanya/durable-actors' {
 /** The index of lists by state. Without a mode or state each is asked for all that there are. */
 export const actorsByState = { mode: 1, state: 1, _id: -1 } as const;
 
-/** Of machines with crowded states: all actors by the outermost state, which changes once or twice in a life. */
-export const actorsByStatus = { mode: 1, status: 1, _id: -1 } as const;
-
-/** Of machines with crowded states: the actors in all other states. */
-export const actorsUncrowded = { state: 1, mode: 1, _id: -1 } as const;
+/** The same of machines with crowded states: when all goes well it changes as often as the outermost state. */
+export const actorsByPlace = { mode: 1, place: 1, _id: -1 } as const;
 
 /** Those of machines whose actors are few enough to be indexed by every state. */
 export const actorIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
@@ -44,28 +41,20 @@ export const actorIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
 ];
 
 /** Those of machines with crowded states, which keep their outermost state in `status`. */
-export function crowdIndexes(crowded: readonly string[]): NonNullable<MongoCollectionSpec['indexes']> {
-  return [
-    ...requiredIndexes,
-    { key: actorsByStatus },
-    { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
-    { key: actorsUncrowded, partial: isUncrowded(crowded) },
-  ];
+export const crowdIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
+  ...requiredIndexes,
+  { key: actorsByPlace },
+  { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
+];
+
+/** Under which name an actor in this state is listed: the outermost state of a crowded one, else the state itself. */
+export function placeOf(crowded: readonly string[], state: string): string {
+  return crowded.includes(state) ? outermost(state) : state;
 }
 
-/**
- * The condition of a partial index: in none of these states. MongoDB knows no "not" there, so it is what lies between
- * them; a state that a later version of the chart adds is in the index from its first day. A query is answered by the
- * index only if each branch of its outermost `$or` names one state, and something else besides: branches that name a
- * state alone would be made one `$in`, of which MongoDB (6.0) does not see that it lies within.
- */
-export function isUncrowded(crowded: readonly string[]): Document {
-  const sorted = [...crowded].sort();
-  const between = sorted.map((state, at) => {
-    const next = sorted[at + 1];
-    return { state: { $gt: state, ...(next === undefined ? {} : { $lt: next }) } };
-  });
-  return { $or: [{ state: { $lt: sorted[0] } }, ...between] };
+/** The same as MongoDB reckons it, for documents that are stored already. */
+export function storedPlaceOf(crowded: readonly string[]): Document {
+  return { $cond: [{ $in: ['$state', [...crowded]] }, { $first: { $split: ['$state', '.'] } }, '$state'] };
 }
 
 /** What goes over an index, in its order, and what is left to look for among that. */
@@ -83,28 +72,19 @@ export function leavesOf(node: AnyStateMachine['root']): string[] {
 
 /** Actors of these modes in these states, all of them resting ones. */
 export function inStates(
-  { machine, crowded }: Pick<MachineDefinition, 'machine' | 'crowded'>,
+  { crowded }: Pick<MachineDefinition, 'crowded'>,
   modes: readonly Mode[],
   states: readonly string[],
 ): StateQuery {
   const mode = { $in: [...modes] };
   if (!crowded) return { match: { mode, state: { $in: [...states] } }, hint: actorsByState, rest: {} };
-  if (states.length > 0 && !states.some((state) => crowded.includes(state)))
-    return { match: { $or: states.map((state) => ({ state, mode })) }, hint: actorsUncrowded, rest: {} };
-  const statuses = [...new Set(states.map(outermost))];
-  const all = leavesOf(machine.root).filter((state) => statuses.includes(outermost(state)));
-  const isWhole = all.every((state) => states.includes(state));
+  const places = new Set(states.map((state) => placeOf(crowded, state)));
+  const isWhole = crowded.every((state) => states.includes(state) || !places.has(outermost(state)));
   return {
-    match: { mode, status: { $in: statuses } },
-    hint: actorsByStatus,
+    match: { mode, place: { $in: [...places] } },
+    hint: actorsByPlace,
     rest: isWhole ? {} : { state: { $in: [...states] } },
   };
-}
-
-/** Further conditions; they go into each branch, so that the index gives the order all the same. */
-export function narrowed(match: Document, more: Document): Document {
-  const branches = match.$or as Document[] | undefined;
-  return branches ? { $or: branches.map((branch) => ({ ...branch, ...more })) } : { ...match, ...more };
 }
 
 /** `created.underReview.polling` → `created`. */
@@ -114,24 +94,28 @@ export function outermost(state: string): string {
 
 /**
  * The states that actors of a mode are in, of whatever version of the chart (found by skipping along the index); where
- * some are crowded, those of the chart.
+ * some are crowded, all of those too.
  */
 export async function statesIn(
   db: Db,
-  { plural, machine, crowded }: Pick<MachineDefinition, 'plural' | 'machine' | 'crowded'>,
+  { plural, crowded }: Pick<MachineDefinition, 'plural' | 'crowded'>,
   mode: Mode,
 ): Promise<string[]> {
-  if (crowded) return leavesOf(machine.root);
-  return db.collection<{ _id: string; state: string }>(plural).distinct('state', { mode });
+  type Listed = { _id: string; state: string; place: string };
+  const listed = db.collection<Listed>(plural);
+  if (!crowded) return listed.distinct('state', { mode });
+  const crowds = crowded.map(outermost);
+  const places = await listed.distinct('place', { mode });
+  return [...crowded, ...places.filter((place) => !crowds.includes(place))];
 }
 
 /**
  * How many actors are in a state, counted no further than `countMax`, and whether there are more. A crowded state is
- * counted among its outermost one: few others are in that, or it is soon full.
+ * counted among those of its outermost one: few others are in that, or it is soon full.
  */
 export async function countInState(
   db: Db,
-  definition: Pick<MachineDefinition, 'plural' | 'machine' | 'crowded'>,
+  definition: Pick<MachineDefinition, 'plural' | 'crowded'>,
   { mode, state }: { mode: Mode; state: string },
   countMax: number,
 ): Promise<{ count: number; isMore: boolean }> {

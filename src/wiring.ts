@@ -38,6 +38,7 @@ import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Merchants } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
+import { storesEdition } from './mongo.ts';
 import { Operators } from './operators/operators.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
@@ -65,7 +66,7 @@ import {
   settlementsSpec,
   settlesByDelay,
 } from './settlement/settlement.ts';
-import { outermost } from './standing.ts';
+import { outermost, placeOf } from './standing.ts';
 import { Tallier } from './tallies/tallies.ts';
 import {
   deliveryCallEffects,
@@ -79,7 +80,6 @@ import {
   deliveriesSpec,
   deliveryMigrations,
   endpointMigrations,
-  endpointStatus,
   endpointsSpec,
   OwnEndpoints,
   planOfDeliveries,
@@ -101,6 +101,8 @@ const leaseMs = 15 * limits.secondMs;
 
 export interface Wired {
   db: Db;
+  /** The same, for what may rightly take long and nobody waits for. */
+  patientDb: Db;
   clock: Clock;
   log: Log;
   config: Config;
@@ -160,7 +162,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     events.remember(batch.members.flatMap(({ writes }) => writes));
     watch.committed(batch);
   };
-  const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs);
+  const lease = new Lease(db, clock, randomUUID(), leaseMs, config.workerLostAfterMs, storesEdition);
   const stripe = stripeOf(lease);
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const webhooks = new Webhooks({ db, clock, config });
@@ -211,7 +213,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
 
   return {
-    ...{ db, clock, log, config, queues, rails, runtime, committer },
+    ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, bells, lease, merchants },
     ...{ collections, events, tails, webhooks, poster, webhookDeps, settlements, feePlans },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
@@ -276,7 +278,10 @@ function definitionsOf(deps: {
       planOf: planOfCollections,
       writes: collectionWriteEffects(deps.collection),
       calls: collectionCallEffects(deps.collection),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      fields: ({ value }: AnyMachineSnapshot) => {
+        const state = stateText(value);
+        return { status: outermost(state), place: placeOf(crowdedStates, state) };
+      },
       crowded: crowdedStates,
       shared: ['terms'],
       migrations: collectionMigrations,
@@ -298,7 +303,6 @@ function definitionsOf(deps: {
       idPrefix: 'we',
       writes: endpointWriteEffects(),
       calls: endpointCallEffects(deps.webhook),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: endpointStatus(stateText(snapshot.value)) }),
       migrations: endpointMigrations,
     },
     {

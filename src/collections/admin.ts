@@ -1,4 +1,4 @@
-import type { Actors, Clock } from '@kusanya/durable-actors';
+import { type Actors, type Clock, dueOf } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { type Static, Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
@@ -31,7 +31,8 @@ export interface PaymentAdminDeps {
 
 /** A collection in a list. The phone is masked. */
 export function paymentRow(doc: CollectionDoc) {
-  const { data, dueAt, quarantined } = doc;
+  const { data, quarantined } = doc;
+  const dueAt = dueOf(doc);
   const context = memoryOf(doc);
   return {
     id: doc._id,

@@ -14,7 +14,7 @@ import type { Log } from '../log.ts';
 import { int64 } from '../mongo.ts';
 import type { Principal } from '../principal.ts';
 import { type Rails, type TestOutcome, testMishap } from '../rails/rails.ts';
-import { crowdIndexes } from '../standing.ts';
+import { crowdIndexes, storedPlaceOf } from '../standing.ts';
 import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
 import { Admission } from './admission.ts';
 import { isSandbox, isTestPhone, parsePhone } from './phone.ts';
@@ -49,7 +49,7 @@ export const lateStates = ['failed', 'expired'].flatMap((status) =>
 export const collectionsSpec: MongoCollectionSpec = {
   name: 'collections',
   indexes: [
-    ...crowdIndexes(crowdedStates),
+    ...crowdIndexes,
     // The reference first, so that operators find one without knowing whose it is.
     { key: { 'data.reference': 1, merchantId: 1, mode: 1, _id: -1 } },
     { key: { 'data.msisdn': 1, _id: -1 } },
@@ -57,7 +57,13 @@ export const collectionsSpec: MongoCollectionSpec = {
     // The network's receipt: all that a customer can read from their phone.
     { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
-  retired: ['merchantId_1_mode_1__id_-1', 'mode_1_state_1__id_-1'],
+  derived: { place: storedPlaceOf(crowdedStates) },
+  retired: [
+    'merchantId_1_mode_1__id_-1',
+    'mode_1_state_1__id_-1',
+    'mode_1_status_1__id_-1',
+    'state_1_mode_1__id_-1',
+  ],
 };
 
 const statuses: readonly Status[] = ['created', 'succeeded', 'failed', 'expired'];

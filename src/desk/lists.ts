@@ -3,7 +3,6 @@ import type { Collection, Db, Document } from 'mongodb';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { type ListFilter, type ListPlan, listPlan, restOf } from '../listPlan.ts';
-import { narrowed } from '../standing.ts';
 
 /**
  * Operators' lists of actors, newest first. Each filter goes over an index that gives the order too; what an
@@ -57,7 +56,7 @@ async function listStored<Row extends ActorDoc>(
   const ids = idRange(idPrefix, filter, page.startingAfter);
   return readPage(
     db.collection(plural),
-    ids ? { ...plan, match: narrowed(plan.match, { _id: ids }) } : plan,
+    ids ? { ...plan, match: { ...plan.match, _id: ids } } : plan,
     page.limit,
   );
 }

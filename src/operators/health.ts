@@ -17,7 +17,7 @@ import { memoryOf } from '../memory.ts';
 import type { Mode } from '../mode.ts';
 import { readBreakers, readLastCallback } from '../rails/rails.ts';
 import { settlementDate } from '../settlement/settlement.ts';
-import { actorsByStatus, countInState, inStates, narrowed, type StateQuery, statesIn } from '../standing.ts';
+import { countInState, inStates, leavesOf, outermost, type StateQuery, statesIn } from '../standing.ts';
 import { isoTime } from '../time.ts';
 import { deliveriesSpec } from '../webhooks/webhooks.ts';
 import { type OverviewDeps, redisFaults } from './needs.ts';
@@ -40,10 +40,14 @@ const balancesMax = 20_000;
 export async function readRail({ db, clock, actors, rails }: OverviewDeps, mode: Mode) {
   const rail = rails[mode];
   const since = { _id: { $gte: idFloor('col', clock.now() - recentMs) } };
+  const definition = actors.definition('collection');
+  const ofStates = (states: string[]) => inStates(definition, [mode], states);
   const counted = async (status: Status): Promise<Counted> => {
+    const states = leavesOf(definition.machine.root).filter((state) => outermost(state) === status);
+    const { match, hint, rest } = ofStates(states);
     const count = await db
       .collection<Doc>(collectionsSpec.name)
-      .countDocuments({ mode, status, ...since }, { limit: countMax + 1, hint: actorsByStatus });
+      .countDocuments({ ...match, ...since, ...rest }, { limit: countMax + 1, hint });
     return { count: Math.min(count, countMax), is_more: count > countMax };
   };
   const counts = {
@@ -52,7 +56,6 @@ export async function readRail({ db, clock, actors, rails }: OverviewDeps, mode:
     failed: await counted('failed'),
     expired: await counted('expired'),
   };
-  const ofStates = (states: string[]) => inStates(actors.definition('collection'), [mode], states);
   const ended = counts.succeeded.count + counts.failed.count + counts.expired.count;
   const codes = await newest(db, ofStates(['failed.watching', 'failed.resting']), since);
   const paid = await newest(db, ofStates(['succeeded.standing']), since);
@@ -201,7 +204,7 @@ interface Ended {
 function newest(db: Db, { match, hint, rest }: StateQuery, since: object): Promise<Ended[]> {
   return db
     .collection<{ _id: string }>(collectionsSpec.name)
-    .find(narrowed(match, { ...since, ...rest }), { hint })
+    .find({ ...match, ...since, ...rest }, { hint })
     .project<Ended>({ 'snapshot.context': 1 })
     .sort({ _id: -1 })
     .limit(sampleSize)

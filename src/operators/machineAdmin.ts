@@ -2,6 +2,7 @@ import {
   type ActorDoc,
   type Actors,
   type Clock,
+  dueOf,
   type MachineDefinition,
   versionOf,
 } from '@kusanya/durable-actors';
@@ -226,7 +227,7 @@ export function actorRow(machine: string, doc: ActorDoc) {
     state: doc.state,
     merchant_id: doc.merchantId,
     mode: doc.mode,
-    due_at: doc.dueAt?.toISOString() ?? null,
+    due_at: dueOf(doc)?.toISOString() ?? null,
     quarantined: doc.quarantined ? { at: doc.quarantined.at.toISOString(), why: doc.quarantined.why } : null,
     updated_at: doc.updatedAt.toISOString(),
   };

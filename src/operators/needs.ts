@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
 import { type SettlementReader, settlementDate } from '../settlement/settlement.ts';
-import { inStates, narrowed } from '../standing.ts';
+import { inStates } from '../standing.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 
@@ -150,7 +150,7 @@ function standing(
 ) {
   const { match, hint, rest } = inStates(actors.definition(machine), [mode], states);
   return {
-    match: narrowed(match, { ...more, ...rest }),
+    match: { ...match, ...more, ...rest },
     sort: { _id: 1 } as const,
     hint,
     oldest: '$updatedAt',

@@ -1,8 +1,10 @@
 import type { Queues } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Int32, Long } from 'mongodb';
+import { crowdedStates } from '../../src/collections/collections.ts';
 import { newId } from '../../src/ids.ts';
 import { redisFaults } from '../../src/operators/needs.ts';
+import { placeOf } from '../../src/standing.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
 import { startTestService } from '../support/service.ts';
@@ -124,7 +126,13 @@ describe('each tile of the overview', () => {
     const at = Date.now() - 2 * hourMs;
     const { context, data, dueAt = null } = more;
     return {
-      ...{ state, status: state.split('.', 1)[0], merchantId: newId('mer', at), mode: 'test' },
+      ...{
+        state,
+        status: state.split('.', 1)[0],
+        place: placeOf(crowdedStates, state),
+        merchantId: newId('mer', at),
+        mode: 'test',
+      },
       ...{ machineVersion: 1, seq: 1, timers: [], calls: [], updatedAt: new Date(at), dueAt },
       snapshot: { value: {}, context: { createdAt: at, failingSince: at, disabledAt: at, ...context } },
       data: { amountTzs: 5_000, feeTzs: 100, currency: 'TZS', createdAt: new Date(at), ...data },

@@ -1,8 +1,10 @@
 import { type Doc, Lease, leasesSpec, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
+import { collectionMachine } from '../../machines/collection.ts';
+import { collectionsSpec, crowdedStates } from '../../src/collections/collections.ts';
 import { retireIndexes } from '../../src/mongo.ts';
-import { actorsByState, isUncrowded } from '../../src/standing.ts';
+import { actorsByPlace, actorsByState, leavesOf, placeOf } from '../../src/standing.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
@@ -65,19 +67,76 @@ describe('Indexes', () => {
     expect(await lease.hasElders(), 'it is gone').to.equal(false);
   });
 
-  it('of uncrowded states hold every other state, of whatever version of the chart', async () => {
-    const stored = db.collection<Doc>('some');
-    const partialFilterExpression = isUncrowded(['m', 'c']);
-    await stored.createIndex({ state: 1, mode: 1, _id: -1 }, { partialFilterExpression });
-    const states = ['a', 'c', 'c.d', 'f', 'm', 'z'];
-    await stored.insertMany(states.map((state, n) => ({ _id: `${n}`, state, mode: 'test' })));
-    const branches = states
-      .filter((state) => state !== 'm' && state !== 'c')
-      .map((state) => ({ state, mode: 'test' }));
-    const query = () =>
-      stored.find({ $or: branches }, { hint: { state: 1, mode: 1, _id: -1 } }).sort({ _id: -1 });
-    expect((await query().toArray()).map(({ state }) => state)).to.deep.equal(['z', 'f', 'c.d', 'a']);
-    const plan = JSON.stringify(await query().explain('queryPlanner'));
-    expect(plan).to.include('SORT_MERGE').and.not.include('"SORT"');
+  it('wait for a process of an earlier edition too, which says that it lives', async () => {
+    const clock = new MovableClock();
+    const of = (owner: string, edition?: number) => new Lease(db, clock, owner, 15_000, 15_000, edition);
+    const [one, two, three] = [of('one', 0), of('two', 1), of('three', 2)];
+    for (const lease of [one, two]) await lease.live();
+    expect(await two.hasElders()).to.equal(true);
+    expect(await one.hasElders(), 'whoever is newer is none').to.equal(false);
+    clock.advance(15_001);
+    await two.live();
+    expect(await two.hasElders(), 'it is gone').to.equal(false);
+    expect(await three.hasElders(), 'editions go on').to.equal(true);
+  });
+
+  describe('of the places of payments', () => {
+    const places = async () => {
+      const found = await db.collection<Doc>('collections').find().toArray();
+      return Object.fromEntries(found.map(({ state, place }) => [state, place]));
+    };
+    const states = [...leavesOf(collectionMachine.root), 'created.awaitingApproval'];
+    const wanted = Object.fromEntries(states.map((state) => [state, placeOf(crowdedStates, state)]));
+
+    beforeEach(async () => {
+      const older = mongoCollectionSpecs.map(({ derived: _none, ...spec }) => {
+        const indexes = spec.indexes?.filter(({ key }) => !('place' in key));
+        return { ...spec, ...(indexes ? { indexes } : {}) };
+      });
+      await prepareDatabase(db, older);
+      for (const key of [actorsByStatus, actorsUncrowded])
+        await db.collection('collections').createIndex(key);
+      const docs = states.map((state) => ({ _id: `col_${state}`, mode: 'test', state, seq: 3 }));
+      await db.collection<Doc>('collections').insertMany(docs);
+    });
+
+    it('hold what earlier versions wrote from the first start of this one', async () => {
+      await prepareDatabase(db, mongoCollectionSpecs);
+      expect(await places()).to.deep.equal(wanted);
+      const found = await db
+        .collection<Doc>('collections')
+        .find({ mode: 'test', place: { $in: Object.values(wanted) } }, { hint: actorsByPlace })
+        .toArray();
+      expect(found.every(({ seq }) => seq === 4)).to.equal(true);
+      expect(found).to.have.length(states.length);
+    });
+
+    it('are made once: another start reads no document', async () => {
+      await prepareDatabase(db, mongoCollectionSpecs);
+      await db.command({ profile: 2 });
+      await prepareDatabase(db, mongoCollectionSpecs);
+      await db.command({ profile: 0 });
+      const work = await db.collection('system.profile').find({ op: 'update' }).toArray();
+      expect(work).to.deep.equal([]);
+    });
+
+    it('are put right once the last process has gone that did not keep them, before its indexes go', async () => {
+      await prepareDatabase(db, mongoCollectionSpecs);
+      const stored = db.collection<Doc>(collectionsSpec.name);
+      const _id = 'col_created.awaitingApproval.waiting';
+      await stored.updateOne({ _id }, { $set: { state: 'succeeded.standing' }, $inc: { seq: 1 } });
+      await stored.insertOne({ _id: 'col_new', mode: 'test', state: 'created.pushing.sending', seq: 1 });
+      const gone = await retireIndexes(db, mongoCollectionSpecs);
+      expect(gone.filter((name) => name.startsWith('collections.'))).to.have.length(2);
+      expect(await stored.findOne({ _id })).to.include({ place: 'succeeded', seq: 6 });
+      expect(await stored.findOne({ _id: 'col_new' })).to.include({ place: 'created', seq: 2 });
+      expect(await stored.findOne({ _id: 'col_failed.resting' }), 'one that was right').to.include({
+        seq: 4,
+      });
+    });
   });
 });
+
+/** Which versions before had, and name in their queries. */
+const actorsByStatus = { mode: 1, status: 1, _id: -1 } as const;
+const actorsUncrowded = { state: 1, mode: 1, _id: -1 } as const;

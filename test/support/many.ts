@@ -1,5 +1,7 @@
 import type { Db } from 'mongodb';
+import { crowdedStates } from '../../src/collections/collections.ts';
 import { newId } from '../../src/ids.ts';
+import { placeOf } from '../../src/standing.ts';
 
 /** Tens of thousands of documents as the service would have left them, for tests of what lists read. */
 export interface Planted {
@@ -49,7 +51,7 @@ export async function plantCollections(
 }
 
 function stateOf(n: number): string {
-  if (n % 2_500 === 11) return 'created.underReview.resting';
+  if (n % 250 === 11) return 'created.underReview.resting';
   if (n % 3_000 === 12) return 'expired.latePaid.held';
   if (n % 10 === 7) return 'failed.resting';
   if (n % 50 === 8) return 'expired.resting';
@@ -62,6 +64,7 @@ function collectionOf({ _id, mode, merchantId, state, at, ...more }: Planted) {
   return {
     ...actorOf(_id, mode, merchantId, state, at),
     status: state.split('.', 1)[0],
+    place: placeOf(crowdedStates, state),
     snapshot: { value: {}, context: { createdAt: at, completedAt: at, failureCode: failureCode ?? null } },
     dueAt: isOverdue ? date : null,
     ...(isQuarantined ? { quarantined: { at: date, why: 'planted' } } : {}),

@@ -63,7 +63,7 @@ export interface ActorDoc extends Doc, Labels {
   snapshot: { value: unknown; context: Record<string, unknown> };
   timers: Timer[];
   calls: Call[];
-  /** The earliest timer or unanswered call, or earlier, after a claim; the sweep's index. */
+  /** The earliest timer or unanswered call, or earlier (`dueOf` is exact); the sweep's index. */
   dueAt: Date | null;
   /** The id of the latest step, so that a commit whose acknowledgement was lost is recognised. */
   lastStep: string;
@@ -255,7 +255,10 @@ export interface MachineDefinition {
   machine: AnyStateMachine;
   writes: Record<string, WriteEffect>;
   calls: Record<string, CallEffect>;
-  /** Indexed fields that follow from the snapshot, kept beside it. */
+  /**
+   * Indexed fields that follow from the snapshot, kept beside it. Whoever names some has no index of its own on what a
+   * step changes but these and what the engine needs. Absent: nothing is known of its indexes.
+   */
   fields?(snapshot: AnyMachineSnapshot): Record<string, unknown>;
   /** Objects of the context that very many actors have alike and no step changes: stored once, not with each. */
   shared?: readonly string[];

@@ -20,6 +20,7 @@ export {
   keepClock,
   type MongoCollectionSpec,
   prepareDatabase,
+  putRight,
   type Write,
 } from './mongo.ts';
 export { requiredIndexes, stepId, stepRange, stepsSpec } from './plan.ts';
@@ -27,7 +28,7 @@ export { type NewJob, Queues } from './queue.ts';
 export { isRedisUrl } from './redis.ts';
 export { type OpenOptions, openRuntime, Runtime, type RuntimeOptions, type RuntimeWatch } from './runtime.ts';
 export { sharedPartsSpec } from './shared.ts';
-export { acceptedEvents, restore, shown, stateText } from './step.ts';
+export { acceptedEvents, dueOf, restore, shown, stateText } from './step.ts';
 export type { Chore, Sweeper } from './sweep.ts';
 export { inTime } from './time-limit.ts';
 export { CommitUnknown } from './transaction.ts';

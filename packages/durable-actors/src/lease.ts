@@ -8,6 +8,8 @@ export const leasesSpec: MongoCollectionSpec = { name: 'leases' };
 interface LeaseDoc extends Doc {
   owner: string;
   until: Date;
+  /** Of a process. */
+  edition?: number;
 }
 
 /** The lease by which a process says that it lives; its owner follows. */
@@ -27,23 +29,32 @@ export class Lease {
   readonly owner: string;
   readonly #lengthMs: number;
   readonly #lostAfterMs: number;
+  readonly #edition: number;
 
-  /** `lostAfterMs`: a process that says nothing for so long is dead; as a rule as long as the other leases. */
-  constructor(db: Db, clock: Clock, owner: string, lengthMs: number, lostAfterMs = lengthMs) {
+  /**
+   * `lostAfterMs`: a process that says nothing for so long is dead; as a rule as long as the other leases. `edition`: of
+   * what this process knows to be stored, for `hasElders`.
+   */
+  constructor(db: Db, clock: Clock, owner: string, lengthMs: number, lostAfterMs = lengthMs, edition = 0) {
     this.#db = db;
     this.#clock = clock;
     this.owner = owner;
     this.#lengthMs = lengthMs;
     this.#lostAfterMs = lostAfterMs;
+    this.#edition = edition;
   }
 
   /** Takes or renews the lease `name`; false while somebody else holds it. */
-  async hold(name: string, lengthMs = this.#lengthMs): Promise<boolean> {
+  hold(name: string, lengthMs = this.#lengthMs): Promise<boolean> {
+    return this.#hold(name, lengthMs, {});
+  }
+
+  async #hold(name: string, lengthMs: number, more: { edition?: number }): Promise<boolean> {
     const now = this.#clock.now();
     try {
       await this.#leases.updateOne(
         { _id: name, $or: [{ owner: this.owner }, { until: { $lte: new Date(now) } }] },
-        { $set: { owner: this.owner, until: new Date(now + lengthMs) } },
+        { $set: { owner: this.owner, until: new Date(now + lengthMs), ...more } },
         { upsert: true },
       );
       return true;
@@ -80,7 +91,7 @@ export class Lease {
 
   /** Says that this process lives. */
   async live(): Promise<void> {
-    await this.hold(`${processPrefix}${this.owner}`, this.#lostAfterMs);
+    await this.#hold(`${processPrefix}${this.owner}`, this.#lostAfterMs, { edition: this.#edition });
   }
 
   /** Which of these processes are dead: their lease has lapsed, or there is none any more. Never this one. */
@@ -100,12 +111,13 @@ export class Lease {
     return owners.filter((owner) => owner !== this.owner);
   }
 
-  /** Whether a process is alive that does not say so: one of a version from before processes did, with its stripe. */
+  /** Whether a process is alive of an earlier edition, or of a version from before processes said so (it has a stripe). */
   async hasElders(): Promise<boolean> {
     const living = await this.#leases.find({ until: { $gt: new Date(this.#clock.now()) } }).toArray();
-    const known = new Set(
-      living.filter(({ _id }) => _id.startsWith(processPrefix)).map(({ owner }) => owner),
+    const peers = living.filter(
+      ({ _id, edition = -1 }) => _id.startsWith(processPrefix) && edition >= this.#edition,
     );
+    const known = new Set(peers.map(({ owner }) => owner));
     return living.some(({ owner }) => !known.has(owner));
   }
 

@@ -62,6 +62,11 @@ export interface MongoCollectionSpec {
   }[];
   /** Names of indexes that earlier versions had: dropped once no process of such a version is alive. */
   retired?: readonly string[];
+  /**
+   * Indexed fields that follow from others, as expressions. Earlier versions did not keep them: they are put right
+   * before their first index is made, and once more before the retired ones go.
+   */
+  derived?: Readonly<Record<string, Document>>;
   validator?: Document;
 }
 
@@ -159,6 +164,7 @@ async function prepareCollection(db: Db, spec: MongoCollectionSpec, isThere: boo
   if (spec.validator) {
     await db.command({ collMod: spec.name, validator: spec.validator, validationLevel: 'strict' });
   }
+  if (isThere && (await isNewlyDerived(db, spec))) await putRight(db, spec);
   if (spec.indexes?.length) {
     await db.collection(spec.name).createIndexes(
       spec.indexes.map(({ key, partial, ...options }) => ({
@@ -168,6 +174,28 @@ async function prepareCollection(db: Db, spec: MongoCollectionSpec, isThere: boo
       })),
     );
   }
+}
+
+/** Whether a derived field is in an index that is not there yet. */
+async function isNewlyDerived(db: Db, { name, indexes = [], derived = {} }: MongoCollectionSpec) {
+  const wanted = indexes
+    .map(({ key }) => Object.keys(key))
+    .filter((key) => key.some((field) => field in derived));
+  if (wanted.length === 0) return false;
+  const present = (await db.collection(name).indexes()).map(({ key }) => Object.keys(key as object).join());
+  return wanted.some((key) => !present.includes(key.join()));
+}
+
+/**
+ * Gives the derived fields of all actors their values, wherever they are not so. The sequence numbers move too, so that
+ * no process goes on from what it has in memory.
+ */
+export async function putRight(db: Db, { name, derived = {} }: MongoCollectionSpec): Promise<void> {
+  const wrong = Object.entries(derived).map(([field, value]) => ({ $expr: { $ne: [`$${field}`, value] } }));
+  if (wrong.length === 0) return;
+  await db
+    .collection(name)
+    .updateMany({ $or: wrong }, [{ $set: { ...derived, seq: { $add: ['$seq', 1] } } }]);
 }
 
 /**

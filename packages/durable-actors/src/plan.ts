@@ -111,7 +111,7 @@ export async function planStep(
     snapshot: chart.snapshot,
     timers: chart.timers,
     calls,
-    dueAt: earliest(chart.timers, calls),
+    dueAt: dueAfter(definition, doc, chart, calls, event.at),
     lastStep: attendant.stepId,
     updatedAt: new Date(event.at),
     data: data ? changedData(doc.data, data) : doc.data,
@@ -188,6 +188,24 @@ function changedData(
   const changed = { ...data, ...change };
   for (const [name, value] of Object.entries(change)) if (value === undefined) delete changed[name];
   return changed;
+}
+
+/**
+ * When the sweep is to look at the actor: when the first of its timers and calls is due. Where a step changes no other
+ * index, the moment that is stored stays while it is ahead, too early then, never too late: an update that changes one
+ * index costs what it costs to change them all, and most actors have gone on by then.
+ */
+function dueAfter(
+  { fields }: MachineDefinition,
+  doc: ActorDoc,
+  chart: Transitioned,
+  calls: readonly Call[],
+  at: number,
+): Date | null {
+  const exact = earliest(chart.timers, calls);
+  const isAhead = exact && doc.dueAt && doc.dueAt < exact && doc.dueAt.getTime() > at;
+  if (!fields || !isAhead) return exact;
+  return Object.entries(chart.fields).every(([name, value]) => doc[name] === value) ? doc.dueAt : exact;
 }
 
 /** The calls a step leaves behind; anything else the chart asks for must be a write. */

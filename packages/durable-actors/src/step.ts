@@ -278,6 +278,17 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
   return Number.isFinite(due) ? new Date(due) : null;
 }
 
+/**
+ * When a stored actor is due: `dueAt` may be too early. What is not readable counts as it says; null: nothing has to
+ * happen to it.
+ */
+export function dueOf({ timers, calls, dueAt }: Pick<ActorDoc, 'timers' | 'calls' | 'dueAt'>): Date | null {
+  const isDated = (all: unknown): all is { dueAt: Date }[] =>
+    Array.isArray(all) && all.every((each) => (each as { dueAt?: unknown }).dueAt instanceof Date);
+  const exact = isDated(timers) && isDated(calls) ? earliest(timers as Timer[], calls as Call[]) : null;
+  return dueAt && (exact ?? dueAt);
+}
+
 /** What the engine cannot work with, found when it is built rather than at the first step. */
 export function checkDefinition(definition: MachineDefinition): void {
   const { name, machine } = definition;

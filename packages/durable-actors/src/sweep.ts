@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
-import { type ActorDoc, type Call, NewerDocument, type Timer } from './document.ts';
+import { type ActorDoc, NewerDocument } from './document.ts';
 import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
 import type { Queues } from './queue.ts';
-import { earliest } from './step.ts';
+import { dueOf } from './step.ts';
 import { inTime } from './time-limit.ts';
 import type { ActorWorkers } from './work.ts';
 
@@ -242,7 +242,7 @@ export class Sweeper {
 
   /** Late: the queue did not do it, so this process does. */
   async #late(machine: string, plural: string, before: number): Promise<number> {
-    const { db, clock, actors } = this.#options;
+    const { db, clock } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
       .find(
@@ -251,9 +251,9 @@ export class Sweeper {
       );
     let late = 0;
     await this.#each(cursor, async (stored) => {
-      const dueAt = dueOf(stored);
+      const dueAt = dueOf(stored)!.getTime();
       if (dueAt > before) {
-        await actors.refile({ machine, id: stored._id }).catch(unlessNewer);
+        await this.#refile(machine, stored, dueAt);
         return;
       }
       late += 1;
@@ -261,6 +261,13 @@ export class Sweeper {
       await this.#attend(machine, stored, before);
     });
     return late;
+  }
+
+  /** What is not due yet is filed where it will be seen come near, or armed, if that stretch has been looked through. */
+  async #refile(machine: string, stored: ActorDoc, dueAt: number): Promise<void> {
+    const { actors, handover, horizonMs } = this.#options;
+    const filed = await actors.refile({ machine, id: stored._id }).catch(unlessNewer);
+    if (filed && dueAt > stored.updatedAt.getTime() + horizonMs) handover.remind(machine, filed);
   }
 
   async #attend(machine: string, stored: ActorDoc, before: number): Promise<void> {
@@ -312,14 +319,6 @@ export class Sweeper {
 }
 
 /** Newer code says when its actors are due. */
-function unlessNewer(error: unknown): void {
+function unlessNewer(error: unknown): undefined {
   if (!(error instanceof NewerDocument)) throw error;
-}
-
-/** When an actor is really due (ms): a claim leaves `dueAt` as it was before. What is not readable counts as it says. */
-function dueOf({ timers, calls, dueAt }: ActorDoc): number {
-  const isDated = (all: unknown): all is { dueAt: Date }[] =>
-    Array.isArray(all) && all.every((each) => (each as { dueAt?: unknown }).dueAt instanceof Date);
-  const exact = isDated(timers) && isDated(calls) ? earliest(timers as Timer[], calls as Call[]) : null;
-  return (exact ?? dueAt)!.getTime();
 }
