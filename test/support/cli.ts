@@ -3,20 +3,27 @@ import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { execute } from '../../packages/cli/src/main.ts';
+import { type Folders, foldersOf } from '../../packages/cli/src/surroundings.ts';
 import { installBuilt, tsc } from '../../packages/client/test/support/built.ts';
 import { root } from './sources.ts';
 import { until } from './until.ts';
 
-/** The command line as it is published, in a folder of its own, run as a process with a home of its own. */
-export interface Cli {
+/** The command line with a home of its own. */
+export interface Commands {
   folder: string;
   /** Where it keeps its profiles and how far it came. */
-  folders: { config: string; state: string };
+  folders: Folders;
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  remove(): Promise<void>;
+}
+
+/** As it is published, in a folder of its own, run as a process. */
+export interface Cli extends Commands {
   /** What `kusanya` is, for shells. */
   bin: string;
-  run(args: readonly string[], options?: RunOptions): Promise<Ended>;
   start(args: readonly string[], options?: RunOptions): Running;
-  remove(): Promise<void>;
 }
 
 export interface RunOptions {
@@ -42,8 +49,38 @@ export interface Running {
   ended: Promise<Ended>;
 }
 
+const newFolder = () => mkdtemp(join(tmpdir(), 'kusanya-cli-'));
+const removed = (folder: string) => rm(folder, { recursive: true, force: true });
+const homeIn = (folder: string) => ({
+  XDG_CONFIG_HOME: join(folder, 'config'),
+  XDG_STATE_HOME: join(folder, 'state'),
+});
+
+/** The commands within this process: all but the process itself, its signals and its terminal. */
+export async function openCommands(): Promise<Commands> {
+  const folder = await newFolder();
+  const run: Commands['run'] = async (args, { env, stdin = '' } = {}) => {
+    const said = { stdout: '', stderr: '' };
+    const writer = (name: keyof typeof said) =>
+      new Writable({
+        write: (chunk, _encoding, done) => {
+          said[name] += String(chunk);
+          done();
+        },
+      });
+    const set = { ...homeIn(folder), ...env };
+    const code = await execute(args, {
+      ...{ env: set, folders: foldersOf(set), platform: process.platform, nowMs: () => Date.now() },
+      ...{ stdin: Readable.from([Buffer.from(stdin)]), stdout: writer('stdout'), stderr: writer('stderr') },
+      ...{ signal: new AbortController().signal, end: () => {} },
+    });
+    return { code, ...said, json: lastJson(said.stdout) };
+  };
+  return { folder, folders: foldersOf(homeIn(folder)), run, remove: () => removed(folder) };
+}
+
 export async function installCli(): Promise<Cli> {
-  const folder = await mkdtemp(join(tmpdir(), 'kusanya-cli-'));
+  const folder = await newFolder();
   const home = join(root, 'packages/cli');
   const place = join(folder, 'node_modules/@kusanya/cli');
   await mkdir(join(place, 'bin'), { recursive: true });
@@ -53,13 +90,11 @@ export async function installCli(): Promise<Cli> {
     tsc(['-p', join(home, 'tsconfig.build.json'), '--outDir', join(place, 'dist')]),
     ...['package.json', 'bin/kusanya.js'].map((path) => copyFile(join(home, path), join(place, path))),
   ]);
-  const folders = { config: join(folder, 'config/kusanya'), state: join(folder, 'state/kusanya') };
   const start: Cli['start'] = (args, { env, stdin = '' } = {}) => {
     const child = spawn(process.execPath, [bin, ...args], {
       cwd: folder,
       env: {
-        ...{ PATH: process.env.PATH, HOME: folder },
-        ...{ XDG_CONFIG_HOME: join(folder, 'config'), XDG_STATE_HOME: join(folder, 'state') },
+        ...{ PATH: process.env.PATH, HOME: folder, ...homeIn(folder) },
         ...env,
       },
     });
@@ -68,9 +103,9 @@ export async function installCli(): Promise<Cli> {
     return watched(child);
   };
   return {
-    ...{ folder, folders, bin, start },
+    ...{ folder, folders: foldersOf(homeIn(folder)), bin, start },
     run: (args, options) => start(args, options).ended,
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: () => removed(folder),
   };
 }
 

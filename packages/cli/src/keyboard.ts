@@ -12,11 +12,11 @@ export function onKeys(
       else keys[key]?.();
     }
   };
-  stdin.setRawMode(true);
+  stdin.setRawMode?.(true);
   stdin.on('data', hear);
   return () => {
     stdin.off('data', hear);
-    stdin.setRawMode(false);
+    stdin.setRawMode?.(false);
     stdin.pause();
   };
 }

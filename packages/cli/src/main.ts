@@ -13,17 +13,19 @@ import { commandLine, leave, ownSurroundings, type Surroundings } from './surrou
 /** Carries out the command line of this process, and ends it. */
 export async function main(): Promise<void> {
   const around = ownSurroundings();
-  const argv = commandLine();
+  leave(around, await execute(commandLine(), around));
+}
+
+/** Carries out a command line; what goes wrong is told, never thrown. Returns what the process is to end with. */
+export async function execute(argv: readonly string[], around: Surroundings): Promise<Exit> {
   const output = new Output(around, argv.includes('--json'));
-  let exit: Exit;
   try {
-    exit = await carryOut(parse(commands, argv), output, around);
+    return await carryOut(parse(commands, argv), output, around);
   } catch (error) {
     const told = toldOf(error);
     output.fail(told);
-    exit = told.exit;
+    return told.exit;
   }
-  leave(around, exit);
 }
 
 async function carryOut(parsed: Parsed, output: Output, around: Surroundings): Promise<Exit> {

@@ -1,22 +1,38 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import type { ReadStream } from 'node:tty';
+import type { Readable, Writable } from 'node:stream';
 
 /** What a command takes from the machine that it runs on. Nothing else reads the environment, the clock or the terminal. */
 export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   platform: string;
   /** For what is kept: profiles, and how far `listen` came. */
-  folders: { config: string; state: string };
-  stdin: ReadStream;
-  stdout: NodeJS.WriteStream;
-  stderr: NodeJS.WriteStream;
+  folders: Folders;
+  /** A terminal's keys are heard one by one. */
+  stdin: Readable & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
+  stdout: Writable & { isTTY?: boolean };
+  stderr: Writable;
   nowMs(): number;
   /** Aborted by Ctrl-C and by SIGTERM. */
   signal: AbortSignal;
   /** Ends as Ctrl-C does. */
   end(): void;
+}
+
+export interface Folders {
+  config: string;
+  state: string;
+}
+
+/** Where the environment says that programs keep what is theirs. */
+export function foldersOf(env: Surroundings['env']): Folders {
+  const folder = (variable: string, ...usual: string[]) =>
+    join(env[variable] || join(homedir(), ...usual), 'kusanya');
+  return {
+    config: folder('XDG_CONFIG_HOME', '.config'),
+    state: folder('XDG_STATE_HOME', '.local', 'state'),
+  };
 }
 
 /** As the process was started. */
@@ -27,14 +43,9 @@ export function ownSurroundings(): Surroundings {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   // Whoever read from us has gone, as `head` does: there is nobody left to tell.
   stdout.on('error', () => process.exit(0));
-  const folder = (variable: string, ...usual: string[]) =>
-    join(env[variable] || join(homedir(), ...usual), 'kusanya');
   return {
     ...{ env, platform, stdin, stdout, stderr, end, signal: controller.signal },
-    folders: {
-      config: folder('XDG_CONFIG_HOME', '.config'),
-      state: folder('XDG_STATE_HOME', '.local', 'state'),
-    },
+    folders: foldersOf(env),
     nowMs: () => Date.now(),
   };
 }

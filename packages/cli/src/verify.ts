@@ -4,6 +4,7 @@ import { webhooks } from '@kusanya/client';
 import { command } from './command.ts';
 import { exits, Failure, usage } from './failure.ts';
 import { countOf } from './moment.ts';
+import type { Surroundings } from './surroundings.ts';
 
 export const verifyWebhook = command({
   name: 'verify',
@@ -39,7 +40,7 @@ export const verifyWebhook = command({
   },
 });
 
-async function bodyOf(file: string | undefined, stdin: NodeJS.ReadStream): Promise<Uint8Array> {
+async function bodyOf(file: string | undefined, stdin: Surroundings['stdin']): Promise<Uint8Array> {
   if (file === undefined || file === '-') return await buffer(stdin);
   return await readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new Failure(exits.usage, 'usage', `${file}: ${error.code}`);

@@ -2,16 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Cli, installCli } from '../../../test/support/cli.ts';
+import { type Commands, openCommands } from '../../../test/support/cli.ts';
 import { commands } from '../src/commands.ts';
 import { commandHelp, listHelp } from '../src/help.ts';
 
 describe('what kusanya says of itself', function () {
   this.timeout(60_000);
-  let cli: Cli;
+  let cli: Commands;
 
   before(async () => {
-    cli = await installCli();
+    cli = await openCommands();
   });
 
   after(() => cli?.remove());

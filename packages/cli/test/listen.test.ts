@@ -222,6 +222,14 @@ describe('kusanya listen', function () {
     await (await listening([], { KUSANYA_API_KEY: secret })).says(`${merchant.id} (live)`);
   });
 
+  it('is a process: a key from a pipe is kept for the next one, and what fails ends it with its code', async () => {
+    const login = ['login', '--base-url', test.baseUrl];
+    expect((await cli.run(login, { stdin: 'kusanya_test_sk_wrong' })).code).to.equal(3);
+    expect((await cli.run(login, { stdin: `${merchant.key}\n` })).code).to.equal(0);
+    running = cli.start(['listen', '--forward-to', receiver.url]);
+    await running.says(`${merchant.id} (test)`);
+  });
+
   it('sends the last one again on r, ends on q, and paints, but only on a terminal', async function () {
     if (process.platform !== 'linux') this.skip();
     const shown = async (env: Record<string, string>) => {
