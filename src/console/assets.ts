@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { chartStyle } from '../charts/charts.ts';
-import { Assets, assetOf, baseStyle, iconOf, liveScript, piecesStyle } from '../pages/pages.ts';
+import {
+  Assets,
+  assetOf,
+  baseStyle,
+  iconOf,
+  liveScript,
+  picturesStyle,
+  piecesStyle,
+} from '../pages/pages.ts';
 
 const place = '/console';
 const read = (name: string) => readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8');
@@ -8,7 +16,7 @@ const read = (name: string) => readFileSync(new URL(`./browser/${name}`, import.
 export const style = assetOf(
   place,
   'console.css',
-  `${baseStyle}${piecesStyle}${read('console.css')}${chartStyle()}`,
+  `${baseStyle}${piecesStyle}${picturesStyle}${read('console.css')}${chartStyle()}`,
 );
 export const script = assetOf(place, 'console.js', `${liveScript}${read('console.js')}`);
 export const inspectorStyle = assetOf(place, 'inspector.css', read('inspector.css'));

@@ -21,6 +21,8 @@ const own = (name: string) => readFileSync(new URL(`./browser/${name}`, import.m
 export const baseStyle = own('base.css');
 /** What comes after it where there are bars, cards, tables and forms. */
 export const piecesStyle = own('pieces.css');
+/** What comes after that where there are pictures over time. */
+export const picturesStyle = own('pictures.css');
 /** How pages move by themselves. */
 export const liveScript = own('live.js');
 

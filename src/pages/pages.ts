@@ -8,12 +8,34 @@ export {
   queryText,
   type RowIn,
 } from './answered.ts';
-export { type Asset, Assets, assetOf, baseStyle, iconOf, liveScript, piecesStyle } from './assets.ts';
+export {
+  type Asset,
+  Assets,
+  assetOf,
+  baseStyle,
+  iconOf,
+  liveScript,
+  picturesStyle,
+  piecesStyle,
+} from './assets.ts';
 export { filterForm } from './filterForm.ts';
 export { readForm } from './formBody.ts';
 export { type FormSpec, formOf } from './forms.ts';
 export { pageHeaders, wholePage } from './frame.ts';
 export { Html, html, type Part, trusted } from './html.ts';
+export {
+  bars,
+  type CalendarDay,
+  type Column,
+  calendar,
+  lines,
+  type Picture,
+  type PictureWords,
+  type Series,
+  type Shade,
+  shades,
+  shortFigure,
+} from './pictures.ts';
 export { anyHost, card, choices, facts, type List, pager, table } from './pieces.ts';
 export {
   checkFormToken,
