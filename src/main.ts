@@ -1,12 +1,6 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import {
-  type Embedded,
-  keepFirstMerchant,
-  loadOrCreateSecrets,
-  readFirstMerchant,
-  startEmbedded,
-} from '../tools/embedded/embedded.ts';
+import type { Embedded } from '../tools/embedded/embedded.ts';
 import { type Config, ConfigError, completeConfig, loadConfig } from './config.ts';
 import { armFailpoint } from './failpoint.ts';
 import { createLog } from './log.ts';
@@ -57,6 +51,9 @@ async function main(): Promise<void> {
 
 const serviceCode = import('./service.ts');
 
+/** For who tries the service. An image has none of it: production names its stores. */
+const ownServers = () => import('../tools/embedded/embedded.ts');
+
 /** Ends what was started, in reverse, once. */
 function stop(why: string, code: number): Promise<void> {
   running.stopping ??= (async () => {
@@ -73,7 +70,9 @@ function stop(why: string, code: number): Promise<void> {
 async function readConfig(): Promise<Config> {
   try {
     const config = loadConfig();
-    return config.mongodbUri ? config : completeConfig(config, await loadOrCreateSecrets(config.dataDir));
+    if (config.mongodbUri) return config;
+    const { loadOrCreateSecrets } = await ownServers();
+    return completeConfig(config, await loadOrCreateSecrets(config.dataDir));
   } catch (error) {
     if (error instanceof ConfigError) {
       say('The configuration has faults:');
@@ -86,6 +85,8 @@ async function readConfig(): Promise<Config> {
 /** The addresses of the stores that are not configured, and started here. */
 async function startStores(config: Config): Promise<{ mongodbUri?: string; redisUrl?: string }> {
   if (config.mongodbUri && config.redisUrl) return {};
+  const { startEmbedded } = await ownServers();
+  if (running.stopping) return {};
   running.embedded = startEmbedded({
     dataDir: config.dataDir,
     needMongo: !config.mongodbUri,
@@ -97,6 +98,7 @@ async function startStores(config: Config): Promise<{ mongodbUri?: string; redis
 
 /** The embedded default greets with all that a newcomer needs: addresses, token, a merchant's test key, a curl. */
 async function welcome(service: Service, config: Config): Promise<void> {
+  const { readFirstMerchant } = await ownServers();
   const kept = (await readFirstMerchant(config.dataDir)) ?? (await makeFirstMerchant(service, config));
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
@@ -135,6 +137,7 @@ function liveMode({ wired }: Service): string {
 }
 
 async function makeFirstMerchant(service: Service, config: Config) {
+  const { keepFirstMerchant } = await ownServers();
   const { newKey, newMerchant } = await import('./merchants/merchants.ts');
   const { auditLine } = await import('./desk/desk.ts');
   const { actors, clock } = service.wired;

@@ -15,6 +15,13 @@ export const settingRules: { of: SettingName[]; broken: (is: Settings) => string
         ? `is required with ROLE=${is.ROLE}: processes that share the work share the stores.`
         : undefined,
   })),
+  ...(['MONGODB_URI', 'REDIS_URL'] as const).map((name) => ({
+    of: [name, 'ROLE', 'NODE_ENV'] as SettingName[],
+    broken: (is: Settings) =>
+      is.ROLE === 'all' && isProduction(is) && !is[name]
+        ? 'is required with NODE_ENV=production: what the service runs for itself is for trying it.'
+        : undefined,
+  })),
   {
     of: ['AMOUNT_MIN', 'AMOUNT_MAX'],
     broken: (is) =>

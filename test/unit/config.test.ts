@@ -206,6 +206,11 @@ describe('a faulty environment', () => {
     ],
     ['a name as DNS server', { WEBHOOK_DNS_SERVERS: 'dns:53' }, /^WEBHOOK_DNS_SERVERS: must be addresses/],
     ['a bare host as address', { PUBLIC_BASE_URL: 'pay.example' }, /^PUBLIC_BASE_URL: must be an address/],
+    [
+      'sentinels without a master',
+      { REDIS_URL: 'redis+sentinel://one,two' },
+      /^REDIS_URL: must be an address/,
+    ],
     ['an unfit database name', { MONGODB_DATABASE: 'a.b' }, /^MONGODB_DATABASE: must be at most 38/],
     [
       'amounts the wrong way round',
@@ -215,7 +220,7 @@ describe('a faulty environment', () => {
     ['one port for both listeners', { PORT: '4000', ADMIN_PORT: '4000' }, /^ADMIN_PORT: is the same as PORT/],
     [
       'a failpoint outside of tests',
-      { NODE_ENV: 'production', FAILPOINT: 'afterCommit' },
+      { NODE_ENV: 'development', FAILPOINT: 'afterCommit' },
       /^FAILPOINT: is for tests/,
     ],
     [
@@ -257,6 +262,15 @@ describe('a faulty environment', () => {
       'REDIS_URL',
     ]);
     expect(loadConfig({ ...configured, ROLE: 'worker' }).role).equal('worker');
+  });
+
+  it('in production names the stores that it would run for itself otherwise', () => {
+    const { MONGODB_URI, REDIS_URL, ...secrets } = configured;
+    expect(faultsOf({ ...secrets, NODE_ENV: 'production' }).map((fault) => fault.split(':')[0])).deep.equal([
+      'MONGODB_URI',
+      'REDIS_URL',
+    ]);
+    expect(faultsOf({ ...secrets, MONGODB_URI, REDIS_URL, NODE_ENV: 'production' })).deep.equal([]);
   });
 
   it('opens private addresses in production only when that is confirmed', () => {
