@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { expect } from 'chai';
-import { root } from './support/sources.ts';
+import { root } from './support/files.ts';
 
 /**
  * For the compiler and the linter, which are written in Go: one thread, and little collecting of garbage. It takes longer

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import ts from 'typescript-api';
+import { root } from './support/files.ts';
 import {
   at,
   cycleFrom,
@@ -13,7 +14,6 @@ import {
   namesIn,
   nodesOf,
   readFolder,
-  root,
   type Source,
   setupActions,
   usedInChart,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { watched } from '../support/cli.ts';
+import { root } from '../support/files.ts';
 import { startReceiver, startTestService, type TestMerchant, type TestService } from '../support/service.ts';
-import { root } from '../support/sources.ts';
 
 const run = promisify(execFile);
 

@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { build } from 'esbuild';
 import { tsc } from '../../packages/client/test/support/built.ts';
+import { root } from '../support/files.ts';
 import { freePort } from '../support/processes.ts';
 import { fetchedRuntime, hasRuntimes } from '../support/runtimes.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
-import { root } from '../support/sources.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { root } from '../support/files.ts';
 import { openRelay, type Passing, type Relay } from '../support/relay.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
-import { root } from '../support/sources.ts';
 import { type Example, isOnPath, isUnreachable, type Row, Storefront } from '../support/storefront.ts';
 import { until } from '../support/until.ts';
 

@@ -7,7 +7,7 @@ import { Readable, Writable } from 'node:stream';
 import { execute } from '../../packages/cli/src/main.ts';
 import { type Folders, foldersOf } from '../../packages/cli/src/surroundings.ts';
 import { installBuilt, tsc } from '../../packages/client/test/support/built.ts';
-import { root } from './sources.ts';
+import { root } from './files.ts';
 import { until } from './until.ts';
 
 /** The command line with a home of its own. */

@@ -1,10 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ts from 'typescript-api';
+import { textsIn } from './files.ts';
 
 /** The source files of the repository, parsed, for rules about them. */
-export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface Source {
   /** `src/http/auth.ts` */
@@ -41,18 +39,12 @@ export function lineAt(tree: ts.SourceFile, position: number): number {
   return tree.getLineAndCharacterOfPosition(position).line + 1;
 }
 
-/** Every TypeScript file below a folder of the repository, if there is such a folder. */
+/** The files of a folder of the repository, parsed. */
 export function readFolder(folder: string): Source[] {
-  if (!existsSync(join(root, folder))) return [];
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
-    .sort()
-    .map((path) => {
-      const text = readFileSync(join(root, path), 'utf8');
-      const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
-      return { path, text, tree, imports: importsOf(path, tree) };
-    });
+  return textsIn(folder).map(({ path, text }) => {
+    const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
+    return { path, text, tree, imports: importsOf(path, tree) };
+  });
 }
 
 /** Imports and re-exports, types included, `import()` too. */

@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { root } from './files.ts';
 import { freePort } from './processes.ts';
 import { fetchedRuntime, hasRuntimes } from './runtimes.ts';
-import { root } from './sources.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readFolder, root } from '../support/sources.ts';
+import { root, textsIn } from '../support/files.ts';
 
 /** Comments cite the contract by its numbers and pages by their paths. A stranger must find each of them. */
 
@@ -10,7 +10,7 @@ const clauses = new Set(
     ...readFileSync(join(root, 'docs/CONTRACT.md'), 'utf8').matchAll(/^(?:## |- \*\*)(\d+(?:\.\d+)?)\b/gm),
   ].map(([, number]) => number!),
 );
-const sources = ['src', 'machines', 'packages', 'tools', 'test'].flatMap(readFolder);
+const sources = ['src', 'machines', 'packages', 'tools', 'test'].flatMap(textsIn);
 
 describe('citations', () => {
   it('of the contract name clauses that it has', () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { root } from '../support/sources.ts';
+import { root } from '../support/files.ts';
 import { isOnPath } from '../support/storefront.ts';
 
 const run = promisify(execFile);
