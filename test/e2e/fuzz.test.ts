@@ -10,11 +10,12 @@ import {
   type TestMerchant,
   type TestService,
 } from '../support/service.ts';
+import { sized } from '../support/size.ts';
 import { freshDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** More: FUZZ_RUNS=1000. Another walk: FUZZ_SEED=… */
-const runs = Number(process.env.FUZZ_RUNS ?? 25);
+const runs = Number(process.env.FUZZ_RUNS ?? sized(10, 25));
 const seed = Number(process.env.FUZZ_SEED ?? 20_261_121);
 
 interface Schema {

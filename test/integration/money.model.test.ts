@@ -53,7 +53,7 @@ describe('money against a model', function () {
   it('keeps every invariant after each of any deeds in any order', async () => {
     await fc.assert(property(undefined, 40), {
       numRuns: 60,
-      interruptAfterTimeLimit: sized(8_000, 35_000),
+      interruptAfterTimeLimit: sized(4_000, 35_000),
       markInterruptAsFailure: false,
     });
     await running;

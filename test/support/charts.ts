@@ -52,6 +52,8 @@ export class Chart {
   readonly nodes: readonly AnyStateNode[];
   /** Every transition there is: each branch of each `on`, `after` and `always` of each state. */
   readonly transitions: ReadonlyMap<AnyTransitionDefinition, string>;
+  /** Ids of timers by the states that want them. */
+  readonly #wanted = new Map<string, string[]>();
 
   constructor(machine: AnyStateMachine) {
     this.machine = machine;
@@ -89,9 +91,15 @@ export class Chart {
   }
 
   /** Ids of the timers that the active states want to have armed. */
-  wantedTimers(position: Pick<Position, 'value' | 'context'>): string[] {
-    const nodes = (this.restore(position) as unknown as { _nodes: AnyStateNode[] })._nodes;
-    return [...new Set(nodes.flatMap((node) => node.after.map(({ eventType }) => eventType)))];
+  wantedTimers(position: Pick<Position, 'value' | 'context'>): readonly string[] {
+    const states = JSON.stringify(position.value);
+    let wanted = this.#wanted.get(states);
+    if (!wanted) {
+      const nodes = (this.restore(position) as unknown as { _nodes: AnyStateNode[] })._nodes;
+      wanted = [...new Set(nodes.flatMap((node) => node.after.map(({ eventType }) => eventType)))];
+      this.#wanted.set(states, wanted);
+    }
+    return wanted;
   }
 
   #rest(
