@@ -3,9 +3,9 @@ import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { root } from '../support/files.ts';
 import { type Image, makeImage } from '../support/image.ts';
 import { hasRuntimes } from '../support/runtimes.ts';
-import { root } from '../support/sources.ts';
 import { until } from '../support/until.ts';
 import { openWorld, type World } from '../support/world.ts';
 

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { root } from './files.ts';
 import { fetchedRuntime } from './runtimes.ts';
-import { root } from './sources.ts';
 
 /**
  * What the Dockerfile makes, without a container: the files that it copies, what it installs, and the Node of its base.
