@@ -1,5 +1,8 @@
+import type { Clock } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
 import * as collections from './collections/admin.ts';
 import { isSandbox } from './collections/collections.ts';
+import { listTestNumbers, showTimeLine } from './collections/dashboardRoutes.ts';
 import { exportPayments } from './collections/exportAdmin.ts';
 import * as payments from './collections/routes.ts';
 import type { Config } from './config.ts';
@@ -12,7 +15,10 @@ import * as books from './ledger/admin.ts';
 import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
 import * as merchants from './merchants/admin.ts';
+import * as dashboardLinks from './merchants/dashboardAdmin.ts';
+import * as ownAccess from './merchants/dashboardRoutes.ts';
 import * as keys from './merchants/keyAdmin.ts';
+import type { Merchants } from './merchants/merchants.ts';
 import { type RevokeOwnKey, revokeOwnKey, whoami } from './merchants/routes.ts';
 import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
 import { type About, errorCodesOf, openApi } from './openapi.ts';
@@ -30,6 +36,7 @@ import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
 import * as endpoints from './webhooks/admin.ts';
+import { listAllDeliveries } from './webhooks/dashboardRoutes.ts';
 import * as deliveries from './webhooks/deliveryAdmin.ts';
 import * as ownEndpoints from './webhooks/endpointRoutes.ts';
 import * as webhooks from './webhooks/routes.ts';
@@ -37,11 +44,24 @@ import type { Wired } from './wiring.ts';
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
 export function merchantRoutes(deps: MerchantDeps): Route[] {
+  const { publicBaseUrl } = deps.config;
+  const document: Route = route(
+    'GET',
+    '/v1/openapi.json',
+    'none',
+    showOpenApi(() => describe(routes, publicBaseUrl)),
+  );
+  const routes: Route[] = [...keyedRoutes(deps), document];
+  return routes;
+}
+
+/** What takes a key: all but the document of it. */
+function keyedRoutes(deps: MerchantDeps) {
   const { config, collections, readBalance, readEvent, readEvents, tails, money } = deps;
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
   const { settlements: reader, collections: readCollections } = money;
   const settled = settlements.listSettled(reader, readCollections, payments.CollectionObject);
-  const routes: Route[] = [
+  return [
     route(
       'POST',
       '/v1/collections',
@@ -64,18 +84,37 @@ export function merchantRoutes(deps: MerchantDeps): Route[] {
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
     route('GET', '/v1/settlements/:id', 'merchant', settlements.showSettlement(reader)),
     route('GET', '/v1/settlements/:id/collections', 'merchant', settled),
-    route(
-      'GET',
-      '/v1/openapi.json',
-      'none',
-      showOpenApi(() => describe(routes, config.publicBaseUrl)),
-    ),
+    route('POST', '/v1/dashboard_links', 'merchant', ownAccess.createDashboardLink(deps)),
   ];
-  return routes;
 }
 
+/** What the dashboard's pages read beside the merchants' routes. Served to nobody: called from within only. */
+function insideRoutes(deps: DashboardDeps) {
+  return [
+    route('GET', '/dashboard/payments/:id/timeline', 'merchant', showTimeLine(deps)),
+    route(
+      'GET',
+      '/dashboard/payments/:id/transactions',
+      'merchant',
+      balances.listOfPayment(deps.money.entries),
+    ),
+    route('GET', '/dashboard/deliveries', 'merchant', listAllDeliveries(deps)),
+    route('GET', '/dashboard/test_numbers', 'merchant', listTestNumbers()),
+    route('GET', '/dashboard/keys', 'merchant', ownAccess.listOwnKeys(deps.merchants)),
+    route('GET', '/dashboard/refusals', 'merchant', ownAccess.listOwnRefusals(deps)),
+  ];
+}
+
+/** All that the dashboard asks, of one merchant and mode. */
+export function dashboardRoutes(deps: DashboardDeps) {
+  return [...keyedRoutes(deps), ...insideRoutes(deps)];
+}
+
+/** The same as types: a page knows what it reads. */
+export type DashboardRoute = ReturnType<typeof dashboardRoutes>[number];
+
 /** What merchants do with their own endpoints: a part of the index, one line each. */
-function ownEndpointRoutes(deps: ownEndpoints.EndpointRouteDeps): Route[] {
+function ownEndpointRoutes(deps: ownEndpoints.EndpointRouteDeps) {
   const path = '/v1/webhook_endpoints';
   return [
     route('POST', path, 'merchant', ownEndpoints.createEndpoint(deps)),
@@ -104,6 +143,12 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/merchants/:id/keys', 'viewer', keys.listKeys(deps)),
     route('POST', '/admin/keys/:id/rotate', 'admin', keys.rotateApiKey(deps)),
     route('DELETE', '/admin/keys/:id', 'admin', keys.revokeApiKey(deps)),
+    route(
+      'POST',
+      '/admin/merchants/:id/dashboard_links',
+      'operator',
+      dashboardLinks.createDashboardLink(deps),
+    ),
     route('POST', '/admin/merchants/:id/endpoints', 'operator', endpoints.registerEndpoint(deps)),
     route('GET', '/admin/merchants/:id/endpoints', 'viewer', endpoints.listEndpoints(deps)),
     route('GET', '/admin/endpoints/:id', 'viewer', endpoints.showEndpoint(deps)),
@@ -182,8 +227,9 @@ export interface MerchantDeps
   extends webhooks.ResendDeps,
     balances.SettleNowDeps,
     ownEndpoints.EndpointRouteDeps {
-  config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl' | 'webhooks'> &
+  config: Pick<Config, 'amountMinTzs' | 'amountMaxTzs' | 'publicBaseUrl' | 'port' | 'webhooks'> &
     Partial<Pick<Config, 'mpesa'>>;
+  clock: Clock;
   collections: payments.OwnCollections;
   revokeOwnKey: RevokeOwnKey;
   readEvent: events.ReadEvent;
@@ -191,6 +237,14 @@ export interface MerchantDeps
   /** Who waits for events. */
   tails: Pick<Tails, 'open'>;
   money: MoneyReads;
+}
+
+/** What the dashboard needs besides. */
+export interface DashboardDeps extends MerchantDeps {
+  db: Db;
+  merchants: Merchants;
+  endpoints: MerchantDeps['endpoints'] & Parameters<typeof listAllDeliveries>[0]['endpoints'];
+  readHistory: Parameters<typeof showTimeLine>[0]['readHistory'];
 }
 
 /** What merchants read of their money beside the balance. */

@@ -329,3 +329,8 @@ export function readMachine(env: Record<string, string | undefined> = process.en
     hasProxy: Boolean(env.HTTPS_PROXY || env.https_proxy || env.HTTP_PROXY || env.http_proxy),
   };
 }
+
+/** Where merchants reach the service. */
+export function merchantsUrlOf({ publicBaseUrl, port }: Pick<Config, 'publicBaseUrl' | 'port'>): string {
+  return publicBaseUrl ?? `http://127.0.0.1:${port}`;
+}

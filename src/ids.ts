@@ -19,7 +19,9 @@ export type IdPrefix =
   | 'txn'
   | 'stl'
   | 'fee'
-  | 'opr';
+  | 'opr'
+  /** A link into the dashboard, and the session that it began. */
+  | 'dsh';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
 const waverMs = 1_000;

@@ -55,6 +55,16 @@ export const limits = {
   resendsPerMinute: 30,
   /** Changes and tests of endpoints, of a merchant in a mode. */
   endpointChangesPerMinute: 60,
+  /** A link into the dashboard is good for so long, and its session without anybody looking, and in all. */
+  dashboardLinkMs: minuteMs,
+  dashboardIdleMs: 30 * minuteMs,
+  dashboardSessionMs: 12 * hourMs,
+  /** Of links and of who used them. */
+  dashboardLinksKeptMs: 90 * dayMs,
+  /** Of a merchant in a mode. */
+  dashboardLinksPerMinute: 30,
+  /** Pages of one session. */
+  dashboardPagesPerMinute: 300,
   signatureToleranceSeconds: 300,
   secretOverlapMs: dayMs,
 

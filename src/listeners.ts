@@ -1,17 +1,18 @@
 import type { IncomingMessage } from 'node:http';
-import type { Clock } from '@kusanya/durable-actors';
 import type Koa from 'koa';
 import {
+  type DashboardDeps,
+  dashboardRoutes,
   docsOf,
   healthRoutes,
-  type MerchantDeps,
   merchantRoutes,
   networkRoutes,
   type OperatorDeps,
   operatorRoutes,
 } from './app.ts';
-import type { Config } from './config.ts';
+import { type Config, merchantsUrlOf } from './config.ts';
 import { Console, type ConsoleDeps, Sessions, sessionCookie } from './console/console.ts';
+import { Dashboard } from './dashboard/dashboard.ts';
 import {
   type AccessLine,
   type Authenticate,
@@ -20,21 +21,22 @@ import {
   type Health,
   type IdempotencyStore,
   insideOf,
+  insideOfMerchants,
   type OperatorPrincipal,
   type RateLimiter,
   type Refusals,
   WrongTries,
 } from './http/http.ts';
 import type { Log } from './log.ts';
+import { DashboardLinks } from './merchants/merchants.ts';
 import type { Principal } from './principal.ts';
 import type { Callbacks } from './rails/rails.ts';
 
 /** The two listeners: which routes each serves, and to whom. The routes themselves are listed in app.ts. */
 
-export interface MerchantAppDeps extends MerchantDeps {
-  clock: Clock;
+export interface MerchantAppDeps extends DashboardDeps {
   log: Log;
-  config: MerchantDeps['config'] & Pick<Config, 'port' | 'rateLimitPerSecond' | 'rateLimitBurst'>;
+  config: DashboardDeps['config'] & Pick<Config, 'port' | 'rateLimitPerSecond' | 'rateLimitBurst'>;
   authenticate: Authenticate<Principal>;
   idempotency: IdempotencyStore;
   rateLimiter: RateLimiter;
@@ -48,10 +50,17 @@ export interface MerchantAppDeps extends MerchantDeps {
 export function createMerchantApp(deps: MerchantAppDeps): Koa {
   const { clock, log, config, authenticate, idempotency, rateLimiter, observe, refusals } = deps;
   const routes = merchantRoutes(deps);
+  const tries = new WrongTries();
+  const docs = docsOf(routes, merchantsUrlOf(config));
+  const dashboard = new Dashboard({
+    ...{ ...deps, tries },
+    inside: insideOfMerchants(dashboardRoutes(deps), idempotency),
+    links: new DashboardLinks(deps),
+  });
   return createKoa({
     routes: [...routes, ...networkRoutes(deps.callbacks), ...healthRoutes(deps.health)],
-    pages: docsOf(routes, merchantsUrlOf(config)).middleware,
-    ...{ clock, log, refused: refusals.keep },
+    pages: (ctx, next) => docs.middleware(ctx, () => dashboard.middleware(ctx, next)),
+    ...{ clock, log, tries, refused: refusals.keep },
     authenticateMerchant: authenticate,
     idempotency,
     rate: {
@@ -90,11 +99,6 @@ export function createOperatorApp(
       authenticateOperator: authenticate,
     },
   });
-}
-
-/** Where merchants reach the service. */
-function merchantsUrlOf({ publicBaseUrl, port }: Pick<Config, 'publicBaseUrl' | 'port'>): string {
-  return publicBaseUrl ?? `http://127.0.0.1:${port}`;
 }
 
 /** Who sent a request: by the token in it, or by the console's session. */

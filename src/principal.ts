@@ -31,6 +31,7 @@ export interface MerchantLimits {
 
 /** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
 export interface Principal extends Whose {
+  /** Of the key; in the dashboard of the session (`dsh_…`), which acts in the place of one. */
   readonly keyId: string;
   readonly merchant: Merchant;
 }

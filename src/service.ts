@@ -21,7 +21,7 @@ import { createMerchantApp, createOperatorApp, operatorBehind } from './listener
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
-import { readNeeds } from './operators/operators.ts';
+import { readHistory, readNeeds } from './operators/operators.ts';
 import { mongoCollectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
 import { resendEvent } from './webhooks/webhooks.ts';
@@ -242,7 +242,8 @@ async function startListeners(
   let baseUrl: string | undefined;
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
-      ...{ clock, log, config, collections, health, observe },
+      ...{ clock, log, config, collections, health, observe, db, merchants },
+      readHistory: (actor, limit) => readHistory(db, actor, limit),
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock, secretsKey: config.secretsKey }),
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),

@@ -2,6 +2,7 @@ import { leasesSpec, type MongoCollectionSpec, sharedPartsSpec, stepsSpec } from
 import { alertsSpec } from './alerts.ts';
 import { collectionsSpec } from './collections/collections.ts';
 import { sessionsSpec } from './console/console.ts';
+import { dashboardSessionsSpec } from './dashboard/dashboard.ts';
 import { auditSpec } from './desk/desk.ts';
 import { eventsSpec } from './events/events.ts';
 import { idempotencySpec, refusalsSpec } from './http/http.ts';
@@ -14,7 +15,7 @@ import {
   feePlansSpec,
   receiptsSpec,
 } from './ledger/ledger.ts';
-import { apiKeysSpec, merchantsSpec } from './merchants/merchants.ts';
+import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from './merchants/merchants.ts';
 import { operatorsSpec, proposalsSpec } from './operators/operators.ts';
 import {
   breakersSpec,
@@ -55,4 +56,6 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   railSessionsSpec,
   sessionsSpec,
   ...[talliesSpec, tallyProgressSpec],
+  dashboardLinksSpec,
+  dashboardSessionsSpec,
 ];

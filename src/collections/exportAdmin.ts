@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
+import { csvLine } from '../csv.ts';
 import { described } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
-import { csvLine } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import { type PaymentAdminDeps, paymentFields, paymentRow, paymentsOf } from './admin.ts';

@@ -128,12 +128,13 @@ const madePages: Readonly<Record<string, string>> = {
 
 const sentFrom: ActPlace = {
   ...{ place, pieces: pieceWords },
-  madeAt: ({ object, id }, back) => {
-    const page = madePages[String(object)];
+  madeAt: ({ object, id }, { isNew, back }) => {
+    const page = isNew ? madePages[String(object)] : undefined;
     const mode = /^\/console\/(test|live)/.exec(back)?.[1];
     return page && mode ? `${place}/${mode}${page}/${id}` : undefined;
   },
-  isSecret: ({ secret, token }) => typeof secret === 'string' || typeof token === 'string',
+  isSecret: ({ secret, token, object }) =>
+    typeof secret === 'string' || typeof token === 'string' || object === 'dashboard_link',
 };
 
 const headers = pageHeaders(['script-src', 'style-src', 'img-src', 'connect-src', 'form-action']);

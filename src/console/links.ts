@@ -23,6 +23,7 @@ const places: Readonly<Record<string, Place>> = {
   opr_: changes,
   fee_: () => '/fees',
   aud_: found,
+  dsh_: found,
   req_: (id) => `/requests/${id}`,
   stl_: found,
   txn_: found,

@@ -159,6 +159,16 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
       isDangerous: mode === 'live',
     }),
     formOf(visit, {
+      id: 'dashboard',
+      to: 'POST /admin/merchants/:id/dashboard_links',
+      params: { id },
+      title: `Open its ${mode} dashboard`,
+      fixed: { mode },
+      hint: 'A link for you, or for the merchant: good once, within 60 seconds.',
+      fields: { role: { value: 'view', hint: 'view changes nothing; manage also changes endpoints.' } },
+      submit: 'Make a link',
+    }),
+    formOf(visit, {
       id: 'endpoint',
       to: 'POST /admin/merchants/:id/endpoints',
       params: { id },

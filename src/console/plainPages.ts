@@ -49,6 +49,7 @@ export function withNotice(visit: Visit, page: Page): Page {
 
 /** A new key, token or signing secret. It is in no other page and in no log. */
 export function secretPage(visit: Visit, made: Record<string, unknown>): Page {
+  if (made.object === 'dashboard_link') return linkPage(visit, made);
   const secret = String(made.secret ?? made.token);
   const about = Object.entries(made).flatMap(([name, value]) =>
     name === 'secret' || name === 'token' || typeof value !== 'string' ? [] : [[label(name), value] as const],
@@ -62,6 +63,25 @@ ${card(
 )}
 ${made.object === 'api_key' ? card('To hand over', onboarding(visit, secret)) : ''}
 ${card('What it is', facts(about))}
+<p><a href="${visit.here}">Back</a></p>`;
+  return { title: 'Shown once', nav: 'merchants', body };
+}
+
+/** A link into a merchant's dashboard: to be followed, or to be sent on. */
+function linkPage(
+  visit: Visit,
+  { url, role, mode, id, expires_at: expiresAt }: Record<string, unknown>,
+): Page {
+  const address = String(url);
+  const body = html`
+<p class="done" role="status">Done. This is shown once.</p>
+${card(
+  'The link',
+  html`<p><a href="${address}" rel="noreferrer">Open the dashboard</a></p>
+<p class="hint">Or send it on, for ${String(role)} in ${String(mode)} mode: it is good once, until ${moment(String(expiresAt))}.</p>
+<p class="copy"><code class="secret" id="secret">${address}</code><button type="button" class="plain" data-copy="secret" hidden>Copy</button></p>`,
+)}
+${card('What it is', facts([['its session', String(id)]]))}
 <p><a href="${visit.here}">Back</a></p>`;
   return { title: 'Shown once', nav: 'merchants', body };
 }

@@ -41,7 +41,7 @@ export {
 export { type Listener, listen, refuseSocket } from './listen.ts';
 export { pathMatcher } from './paths.ts';
 export { limitPerMinute, RateLimiter, type RateTerms } from './rate.ts';
-export { type RefusalDoc, Refusals, readRefusals, refusalsSpec } from './refusals.ts';
+export { type RefusalDoc, Refusals, readOwnRefusals, readRefusals, refusalsSpec } from './refusals.ts';
 export { loggable, toAppError } from './render.ts';
 export {
   type Answer,

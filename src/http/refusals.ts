@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { type Log, maskPhonesIn } from '../log.ts';
+import { type Own, ownOf, type Whose } from '../whose.ts';
 import type { Refused } from './access.ts';
 
 /** A request that was refused, for whoever is read its id over the telephone. Phones in it are masked. */
@@ -26,6 +27,7 @@ export const refusalsSpec: MongoCollectionSpec = {
   name: 'refusals',
   indexes: [
     { key: { requestId: 1 } },
+    { key: { merchantId: 1, mode: 1, at: -1 }, partial: { merchantId: { $exists: true } } },
     { key: { at: 1 }, expireAfterSeconds: limits.refusalsKeptMs / limits.secondMs },
   ],
 };
@@ -99,4 +101,11 @@ export function readRefusals(db: Db, requestId: string): Promise<RefusalDoc[]> {
     .sort({ at: -1 })
     .limit(shownMax)
     .toArray();
+}
+
+/** What was refused of this merchant and mode, newest first: of one request id, if that is given. */
+export function readOwnRefusals(db: Db, whose: Whose, requestId?: string): Promise<Own<RefusalDoc>[]> {
+  const stored = db.collection<RefusalDoc & Whose>(refusalsSpec.name);
+  const filter = requestId === undefined ? {} : { requestId: { $eq: requestId } };
+  return ownOf(stored, whose).find(filter).sort({ at: -1 }).limit(shownMax).toArray();
 }

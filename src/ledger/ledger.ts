@@ -71,7 +71,6 @@ export {
 } from './postings.ts';
 export { receiptsSpec } from './receipts.ts';
 export {
-  csvLine,
   type ReadReferences,
   StatementDiffers,
   type StatementOf,

@@ -8,6 +8,7 @@ import {
   listObject,
   listQuery,
 } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Own, Whose } from '../whose.ts';
 import type { EntryPage, OwnEntry, OwnEntryFilter } from './entries.ts';
@@ -115,6 +116,25 @@ export function listTransactions(read: ReadEntries) {
         },
         { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after },
       );
+      return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
+    },
+  });
+}
+
+/** A payment has so few: its credit, and what became of it later. */
+const ofPaymentMax = 20;
+
+/** What a payment did to the balance, for the dashboard's page of it, from within. */
+export function listOfPayment(read: ReadEntries) {
+  const summary = 'What a payment changed, newest first';
+  return forMerchants({
+    doc: {
+      ...{ id: 'listOfPayment', summary, description: summary, tag: 'Dashboard' },
+      answers: { 200: { description: summary } },
+    },
+    params: Type.Object({ id: Type.String({ maxLength: 30, pattern: idPattern('col') }) }),
+    handler: async ({ principal, params }) => {
+      const { entries, hasMore } = await read(principal, { sourceId: params.id }, { limit: ofPaymentMax });
       return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
     },
   });

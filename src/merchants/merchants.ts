@@ -15,9 +15,17 @@ import { int64 } from '../mongo.ts';
 import { overtaken } from '../overtaken.ts';
 import type { Merchant, MerchantLimits, Principal } from '../principal.ts';
 import { Refused } from '../refused.ts';
-import { type Own, surelyOwn } from '../whose.ts';
+import { type Own, ownOf, surelyOwn, type Whose } from '../whose.ts';
 import { type ApiKey, apiKeysSpec, hashKey, modeOfKey, revokeKey } from './keys.ts';
 
+export {
+  type DashboardEntry,
+  DashboardLinks,
+  type DashboardRole,
+  dashboardLinksSpec,
+  dashboardRoles,
+  newDashboardLink,
+} from './dashboardLinks.ts';
 export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
 
 export const merchantsSpec: MongoCollectionSpec = {
@@ -236,6 +244,11 @@ export class Merchants {
       .find({ merchantId: { $eq: merchantId } })
       .sort({ _id: -1 })
       .toArray();
+  }
+
+  /** The keys of one merchant and mode, newest first, ended ones too. */
+  listOwnKeys(whose: Whose): Promise<Own<ApiKey>[]> {
+    return ownOf(this.#keys, whose).find({}).sort({ _id: -1 }).toArray();
   }
 
   get #merchants() {

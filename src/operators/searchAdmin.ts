@@ -9,7 +9,7 @@ import { forOperators, listAnswer, readRefusals } from '../http/http.ts';
 import { idFloor, idPattern, idTime } from '../ids.ts';
 import { entryOf } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import { apiKeysSpec, merchantsSpec } from '../merchants/merchants.ts';
+import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { type Mode, modes } from '../mode.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { type SettlementReader, settlementsSpec } from '../settlement/settlement.ts';
@@ -24,7 +24,12 @@ export interface SearchAdminDeps {
 }
 
 /** Where ids that begin so are stored, what they are, and the route that shows one. */
-const places: readonly { prefix: string; object: string; stored: string; link(id: string): string }[] = [
+const places: readonly {
+  prefix: string;
+  object: string;
+  stored: string;
+  link(id: string, merchantId: string): string;
+}[] = [
   { prefix: 'col_', object: 'collection', stored: collectionsSpec.name, link: actorLink },
   { prefix: 'dlv_', object: 'delivery', stored: deliveriesSpec.name, link: actorLink },
   { prefix: 'we_', object: 'endpoint', stored: endpointsSpec.name, link: actorLink },
@@ -39,6 +44,12 @@ const places: readonly { prefix: string; object: string; stored: string; link(id
     object: 'operator',
     stored: operatorsSpec.name,
     link: (id) => `/admin/audit?target=${id}`,
+  },
+  {
+    prefix: 'dsh_',
+    object: 'dashboard_session',
+    stored: dashboardLinksSpec.name,
+    link: (_id, merchantId) => `/admin/merchants/${merchantId}`,
   },
 ];
 
@@ -194,13 +205,13 @@ async function ofId(deps: SearchAdminDeps, wanted: string): Promise<Hit[]> {
   const place = places.find(({ prefix }) => wanted.startsWith(prefix));
   if (!place) return ofWholeId(deps, wanted);
   const found = await db
-    .collection<{ _id: string; mode?: Mode }>(place.stored)
-    .find({ _id: { $gte: wanted, $lt: `${wanted}\uffff` } }, { projection: { mode: 1 } })
+    .collection<{ _id: string; mode?: Mode; merchantId?: string }>(place.stored)
+    .find({ _id: { $gte: wanted, $lt: `${wanted}\uffff` } }, { projection: { mode: 1, merchantId: 1 } })
     .sort({ _id: -1 })
     .limit(limits.listDefault)
     .toArray();
-  return found.map(({ _id, mode }) => ({
-    ...{ id: _id, object: place.object, mode: mode ?? null, link: place.link(_id) },
+  return found.map(({ _id, mode, merchantId = '' }) => ({
+    ...{ id: _id, object: place.object, mode: mode ?? null, link: place.link(_id, merchantId) },
     matched: 'id',
   }));
 }

@@ -17,8 +17,8 @@ export interface ActPlace {
   /** Its address: `/console`. */
   place: string;
   pieces: Pick<PieceWords, 'byDefault' | 'sayWhy'>;
-  /** Where what a form made is looked at; undefined: back at the form's page. */
-  madeAt(made: Record<string, unknown>, back: string): string | undefined;
+  /** Where what a form did is looked at; undefined: back at the form's page. */
+  madeAt(made: Record<string, unknown>, about: { isNew: boolean; back: string }): string | undefined;
   /** Whether an answer shows what is shown this once. */
   isSecret(made: Record<string, unknown>): boolean;
 }
@@ -82,7 +82,7 @@ function outcomeOf(
   }
   if (at.isSecret(made)) return { kind: 'secret', back, made };
   const isNew = status === 201 || status === 202;
-  const address = new URL((isNew && at.madeAt(made, back)) || back, anyHost);
+  const address = new URL(at.madeAt(made, { isNew, back }) ?? back, anyHost);
   address.searchParams.set('done', made.object === 'proposal' ? 'proposed' : id);
   return { kind: 'done', address: `${address.pathname}${address.search}` };
 }

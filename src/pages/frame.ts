@@ -24,6 +24,8 @@ export function pageHeaders(own: readonly Source[]): Readonly<Record<string, str
 
 interface Head {
   title: string;
+  /** Of what is said on it; English where nothing is said. */
+  language?: string;
   icon: Asset;
   style: Asset;
   script: Asset;
@@ -34,9 +36,12 @@ interface Head {
 }
 
 /** A whole document around its body. */
-export function wholePage({ title, icon, style, script, more, attributes }: Head, body: Html): string {
+export function wholePage(
+  { title, language = 'en', icon, style, script, more, attributes }: Head,
+  body: Html,
+): string {
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

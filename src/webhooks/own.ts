@@ -179,12 +179,23 @@ export class OwnEndpoints {
     query: DeliveryQuery,
   ): Promise<{ deliveries: AttemptedDelivery[]; hasMore: boolean } | undefined> {
     if (!(await this.find(whose, endpointId))) return undefined;
+    return this.#deliveries(whose, { ...query, endpointId });
+  }
+
+  /** The same to all of a merchant's endpoints, deleted ones too. */
+  allDeliveries(whose: Whose, query: DeliveryQuery) {
+    return this.#deliveries(whose, query);
+  }
+
+  async #deliveries(
+    whose: Whose,
+    query: DeliveryQuery & { endpointId?: string },
+  ): Promise<{ deliveries: AttemptedDelivery[]; hasMore: boolean }> {
     const { db, actors } = this.#options;
-    const { limit, startingAfter, status, eventId } = query;
-    const { mode } = whose;
+    const { limit, startingAfter, status, ...asked } = query;
     const states = status && statesOfDeliveries(status);
     const { match, hint, rest } = await listPlan(
-      { mode, endpointId, eventId, states },
+      { ...whoseOf(whose), ...asked, states },
       { db, definition: actors.definition('delivery') },
     );
     const below = startingAfter === undefined ? {} : { _id: { $lt: startingAfter } };
@@ -240,6 +251,11 @@ export class OwnEndpoints {
   get #stored() {
     return this.#options.db.collection<EndpointDoc>(endpointsSpec.name);
   }
+}
+
+/** Of whatever holds more than that. */
+function whoseOf({ merchantId, mode }: Whose): Whose {
+  return { merchantId, mode };
 }
 
 /** A request's own id may come from the client; a step's may not. */

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { callRaw } from '../support/call.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
 
 /** The console as HTTP (CONTRACT 20.4): who is let in, what is refused, and that forms do what the routes do. */
 describe('the console', () => {
@@ -17,23 +18,13 @@ describe('the console', () => {
 
   after(() => test.stop());
 
-  /** A browser's doings: one cookie, no redirects followed. */
-  class Visitor {
-    cookie = '';
-    base = test.adminUrl;
-
-    async get(path: string, headers: Record<string, string> = {}) {
-      return this.#ask(path, { headers });
+  class Operator extends Visitor {
+    constructor() {
+      super(test.adminUrl);
     }
 
-    async post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
-      return this.#ask(path, { method: 'POST', body: new URLSearchParams(fields), headers });
-    }
-
-    /** The token of this visitor's forms, as a page has it. */
-    async formToken(path = '/console/test/operators'): Promise<string> {
-      const { text } = await this.get(path);
-      return /name="form_token" value="([^"]+)"/.exec(text)![1]!;
+    override formToken(path = '/console/test/operators'): Promise<string> {
+      return super.formToken(path);
     }
 
     async signIn(token = test.operatorToken) {
@@ -47,19 +38,10 @@ describe('the console', () => {
         ...fields,
       });
     }
-
-    async #ask(path: string, options: RequestInit & { headers: Record<string, string> }) {
-      const headers = { ...options.headers, ...(this.cookie ? { cookie: this.cookie } : {}) };
-      const response = await fetch(`${this.base}${path}`, { ...options, headers, redirect: 'manual' });
-      const set = response.headers.getSetCookie().at(-1);
-      if (set) this.cookie = set.split(';', 1)[0]!;
-      const { status, headers: received } = response;
-      return { status, headers: received, text: await response.text(), set: set ?? '' };
-    }
   }
 
   const signedIn = async (token?: string) => {
-    const visitor = new Visitor();
+    const visitor = new Operator();
     expect((await visitor.signIn(token)).status).to.equal(303);
     return visitor;
   };
@@ -69,7 +51,7 @@ describe('the console', () => {
 
   describe('lets in', () => {
     it('whoever has a token, by a cookie that only this browser sends here', async () => {
-      const visitor = new Visitor();
+      const visitor = new Operator();
       const closed = await visitor.get('/console/test/merchants?limit=5');
       expect([closed.status, closed.headers.get('location')]).to.deep.equal([
         302,
@@ -82,19 +64,19 @@ describe('the console', () => {
       expect(wrong.text)
         .to.include('nobody’s, or it was revoked')
         .and.to.include('value="/console/test/merchants');
-      const before = visitor.cookie;
+      const before = visitor.cookies.get('kusanya_session');
       const right = await visitor.post('/console/sign-in', { form_token, token: test.operatorToken, next });
       expect([right.status, right.headers.get('location')]).to.deep.equal([303, next]);
       expect(right.set)
         .to.match(/; httponly/i)
         .and.to.match(/; samesite=strict/i)
         .and.to.not.match(/; secure/i);
-      expect(visitor.cookie).to.not.equal(before);
+      expect(visitor.cookies.get('kusanya_session')).to.not.equal(before);
       expect((await visitor.get(next)).status).to.equal(200);
     });
 
     it('over https with a cookie that never goes over anything else', async () => {
-      const visitor = new Visitor();
+      const visitor = new Operator();
       const { set } = await visitor.get('/console/sign-in', { 'x-forwarded-proto': 'https' });
       expect(set).to.match(/; secure/i);
     });
@@ -102,7 +84,9 @@ describe('the console', () => {
     it('across restarts, and keeps neither token nor cookie', async () => {
       const visitor = await signedIn();
       const stored = JSON.stringify(await sessions().find().toArray());
-      expect(stored).to.not.include(test.operatorToken).and.to.not.include(visitor.cookie.split('=')[1]!);
+      expect(stored)
+        .to.not.include(test.operatorToken)
+        .and.to.not.include(visitor.cookies.get('kusanya_session')!);
       const database = test.service.wired.db.databaseName;
       const other = await startTestService({}, { clock, database });
       visitor.base = other.adminUrl;
@@ -111,7 +95,7 @@ describe('the console', () => {
     });
 
     it('until the session is over, signed out, sealed by an earlier version, or its operator revoked', async () => {
-      const isIn = async (visitor: Visitor) => (await visitor.get('/console/test/operators')).status === 200;
+      const isIn = async (visitor: Operator) => (await visitor.get('/console/test/operators')).status === 200;
       const older = await signedIn();
       await sessions().updateMany({}, { $set: { sealed: 'in a form of an earlier version' } });
       expect(await isIn(older)).to.equal(false);
@@ -120,9 +104,9 @@ describe('the console', () => {
         await signedIn((await newOperator('Juma', 'operator')).token),
         await signedIn(),
       ];
-      const { cookie } = leaving;
+      const cookie = leaving.cookies.get('kusanya_session')!;
       await leaving.post('/console/sign-out', { form_token: await leaving.formToken() });
-      leaving.cookie = cookie;
+      leaving.cookies.set('kusanya_session', cookie);
       expect(await isIn(leaving)).to.equal(false);
       expect(await isIn(revoked)).to.equal(true);
       const { json } = await test.call('GET', '/admin/operators');
@@ -155,7 +139,7 @@ describe('the console', () => {
         const { status } = await visitor.post('/console/act', { ...fields, form_token }, headers);
         expect(status).to.be.oneOf([403, 415]);
       }
-      const login = await new Visitor().post('/console/sign-in', { token: test.operatorToken });
+      const login = await new Operator().post('/console/sign-in', { token: test.operatorToken });
       expect(login.status).to.equal(403);
       const names = (await test.call('GET', '/admin/merchants')).json.data.map(
         (each: { name: string }) => each.name,
@@ -200,7 +184,7 @@ describe('the console', () => {
         '/console//evil.example',
         '/\\evil.example',
       ]) {
-        const visitor = new Visitor();
+        const visitor = new Operator();
         const form_token = await visitor.formToken('/console/sign-in');
         const { headers } = await visitor.post('/console/sign-in', {
           form_token,
@@ -234,13 +218,13 @@ describe('the console', () => {
     const files = [...text.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     expect(files.length).to.be.at.least(3);
     for (const path of files) {
-      const file = await new Visitor().get(path);
+      const file = await new Operator().get(path);
       expect([file.status, file.headers.get('cache-control')], path).to.deep.equal([
         200,
         'public, max-age=31536000, immutable',
       ]);
       // A page that another version made, during an update, is not left bare.
-      const older = await new Visitor().get(path.replace(/[0-9a-f]{16}/, '0123456789abcdef'));
+      const older = await new Operator().get(path.replace(/[0-9a-f]{16}/, '0123456789abcdef'));
       expect(
         [older.status, older.text === file.text, older.headers.get('cache-control')],
         path,
@@ -280,13 +264,13 @@ describe('the console', () => {
 
   it('tells an open page of each step of its actor, and ends its streams with the service', async () => {
     const other = await startTestService();
-    const visitor = new Visitor();
+    const visitor = new Operator();
     visitor.base = other.adminUrl;
     await visitor.signIn(other.operatorToken);
     const payee = await other.merchant();
     const { json } = await payee.create({ phone: '255700000021' });
     const stream = await fetch(`${other.adminUrl}/console/stream?actor=${json.id}`, {
-      headers: { cookie: visitor.cookie },
+      headers: { cookie: visitor.cookieHeader },
     });
     expect(stream.headers.get('content-type')).to.include('text/event-stream');
     const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();

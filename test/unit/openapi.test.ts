@@ -14,8 +14,10 @@ const routes = merchantRoutes({
     amountMinTzs: 100,
     amountMaxTzs: 5_000_000,
     publicBaseUrl: undefined,
+    port: 3000,
     webhooks: loadConfig({}).webhooks,
   },
+  clock: { now: () => 0 },
   collections: nothing,
   readBalance: unused,
   readEvent: unused,
@@ -49,6 +51,7 @@ const additions = [
   'get /v1/settlements/{id}/collections',
   'post /v1/test_helpers/collections/{id}/outcome',
   'post /v1/test_helpers/settle',
+  'post /v1/dashboard_links',
 ];
 
 interface OperationDoc {

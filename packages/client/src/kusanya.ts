@@ -2,9 +2,15 @@ import { Collections } from './collections.ts';
 import { Events } from './events.ts';
 import { BalanceTransactions, Settlements } from './money.ts';
 import { TestHelpers } from './testHelpers.ts';
-import { type CallOptions, type Options, Transport } from './transport.ts';
+import { type CallOptions, type CreateOptions, type Options, Transport } from './transport.ts';
 import { WebhookEndpoints } from './webhookEndpoints.ts';
-import type { Balance, Principal, RevokedKey } from './written/schemas.ts';
+import type {
+  Balance,
+  CreateDashboardLink,
+  DashboardLink,
+  Principal,
+  RevokedKey,
+} from './written/schemas.ts';
 
 /**
  * The service, for one API key. It may live as long as the process and be used by everything in it.
@@ -39,6 +45,14 @@ export class Kusanya {
   /** Whose key this is, and whether it is of test or of live mode. */
   whoami(options?: CallOptions): Promise<Principal> {
     return this.#transport.call('whoami', {}, options);
+  }
+
+  /**
+   * A link into the dashboard of this key's merchant and mode, good once, within 60 seconds. Make it for somebody whom you
+   * know, and send their browser to its `url`; `?to=/payments/col_…` behind that leads on to a payment.
+   */
+  dashboardLink(params: CreateDashboardLink, options: CreateOptions): Promise<DashboardLink> {
+    return this.#transport.call('createDashboardLink', { body: params }, options);
   }
 
   /**

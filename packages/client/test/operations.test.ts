@@ -34,6 +34,7 @@ const methods: Record<Asked, (kusanya: Kusanya) => PromiseLike<unknown>> = {
   testWebhookEndpoint: ({ webhookEndpoints }) => webhookEndpoints.test('id', {}, key),
   enableWebhookEndpoint: ({ webhookEndpoints }) => webhookEndpoints.enable('id', key),
   listWebhookDeliveries: ({ webhookEndpoints }) => webhookEndpoints.deliveries('id'),
+  createDashboardLink: (kusanya) => kusanya.dashboardLink({ role: 'view' }, key),
   revokeOwnKey: (kusanya) => kusanya.revokeKey(),
   listBalanceTransactions: ({ balanceTransactions }) => balanceTransactions.list(),
   listSettlements: ({ settlements }) => settlements.list(),

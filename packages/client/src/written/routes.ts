@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateWebhookEndpoint, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -28,6 +28,7 @@ export const routes = {
   listSettlements: 'GET /v1/settlements',
   getSettlement: 'GET /v1/settlements/{id}',
   listSettlementCollections: 'GET /v1/settlements/{id}/collections',
+  createDashboardLink: 'POST /v1/dashboard_links',
   getOpenApi: 'GET /v1/openapi.json',
 } as const;
 
@@ -234,6 +235,11 @@ export interface Operations {
     };
     body: undefined;
     answer: CollectionList;
+  };
+  createDashboardLink: {
+    query: undefined;
+    body: CreateDashboardLink;
+    answer: DashboardLink;
   };
   getOpenApi: {
     query: undefined;

@@ -367,6 +367,23 @@ export interface SettlementList {
   has_more: boolean;
 }
 
+export interface DashboardLink {
+  /** Names the session too, wherever it is told what that changed. */
+  id: string;
+  object: 'dashboard_link';
+  mode: 'live' | 'test' | Other;
+  /** `view` looks and changes nothing; `manage` may also send webhooks again, and change endpoints where your key may. */
+  role: 'view' | 'manage' | Other;
+  url: string;
+  /** ISO 8601, UTC. */
+  expires_at: string;
+}
+
+export interface CreateDashboardLink {
+  /** `view` looks and changes nothing; `manage` may also send webhooks again, and change endpoints where your key may. */
+  role: 'view' | 'manage';
+}
+
 export interface WebhookEvent {
   id: string;
   /** Others may come: have a branch for what you do not know. */
