@@ -37,7 +37,7 @@ import { isoTime } from '../time.ts';
 import { type Download, downloads } from './files.ts';
 import { chooseLanguage, languageOf } from './language.ts';
 import { assets, bare, framed, piecesIn } from './layout.ts';
-import { type Page, place, type Show, type Visit } from './page.ts';
+import { address, type Page, place, type Show, type Visit } from './page.ts';
 import { showPayment, showPayments } from './paymentPages.ts';
 import { faultBox, secretPage, signedOut, wayIn, withNotice } from './plainPages.ts';
 import { type Links, Sessions, sessionCookie, sessionMs, type Visitor } from './session.ts';
@@ -61,6 +61,7 @@ interface DashboardOptions {
 
 /** THE INDEX of the pages. */
 const pages: readonly (readonly [path: string, show: Show])[] = [
+  ['', async () => address('/payments')],
   ['/payments', showPayments],
   ['/payments/:id', showPayment],
 ];
