@@ -15,7 +15,7 @@ import * as books from './ledger/admin.ts';
 import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
 import * as merchants from './merchants/admin.ts';
-import * as dashboardLinks from './merchants/dashboardAdmin.ts';
+import { openDashboard } from './merchants/dashboardAdmin.ts';
 import * as ownAccess from './merchants/dashboardRoutes.ts';
 import * as keys from './merchants/keyAdmin.ts';
 import type { Merchants } from './merchants/merchants.ts';
@@ -143,12 +143,7 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/merchants/:id/keys', 'viewer', keys.listKeys(deps)),
     route('POST', '/admin/keys/:id/rotate', 'admin', keys.rotateApiKey(deps)),
     route('DELETE', '/admin/keys/:id', 'admin', keys.revokeApiKey(deps)),
-    route(
-      'POST',
-      '/admin/merchants/:id/dashboard_links',
-      'operator',
-      dashboardLinks.createDashboardLink(deps),
-    ),
+    route('POST', '/admin/merchants/:id/dashboard_links', 'operator', openDashboard(deps)),
     route('POST', '/admin/merchants/:id/endpoints', 'operator', endpoints.registerEndpoint(deps)),
     route('GET', '/admin/merchants/:id/endpoints', 'viewer', endpoints.listEndpoints(deps)),
     route('GET', '/admin/endpoints/:id', 'viewer', endpoints.showEndpoint(deps)),

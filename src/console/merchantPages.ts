@@ -144,6 +144,21 @@ ${field('to', 'to', 'Until the beginning of this day. Empty: until now.')}
 </form></details>`;
 }
 
+/** A way into what the merchant sees. */
+function dashboardForm(visit: Visit, id: string): Html {
+  const { mode } = visit;
+  return formOf(visit, {
+    id: 'dashboard',
+    to: 'POST /admin/merchants/:id/dashboard_links',
+    params: { id },
+    title: `Open its ${mode} dashboard`,
+    fixed: { mode },
+    hint: 'A link for you, or for the merchant: good once, within 60 seconds.',
+    fields: { role: { value: 'view', hint: 'view changes nothing; manage also changes endpoints.' } },
+    submit: 'Make a link',
+  });
+}
+
 function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan[]): Html {
   const { id } = merchant;
   const { mode } = visit;
@@ -158,16 +173,7 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
       submit: 'Issue',
       isDangerous: mode === 'live',
     }),
-    formOf(visit, {
-      id: 'dashboard',
-      to: 'POST /admin/merchants/:id/dashboard_links',
-      params: { id },
-      title: `Open its ${mode} dashboard`,
-      fixed: { mode },
-      hint: 'A link for you, or for the merchant: good once, within 60 seconds.',
-      fields: { role: { value: 'view', hint: 'view changes nothing; manage also changes endpoints.' } },
-      submit: 'Make a link',
-    }),
+    dashboardForm(visit, id),
     formOf(visit, {
       id: 'endpoint',
       to: 'POST /admin/merchants/:id/endpoints',

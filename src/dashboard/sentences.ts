@@ -96,6 +96,15 @@ const transactionWords: Readonly<Record<Transaction['type'], Pair>> = {
   late_payment_accepted: ['late payment, accepted', 'malipo yaliyochelewa, yamekubaliwa'],
   late_payment_returned: ['late payment, sent back', 'malipo yaliyochelewa, yamerudishwa'],
   collection_reversed: ['payment taken back', 'malipo yamebatilishwa'],
+  payout_held: ['payout begun', 'kutoa pesa kumeanza'],
+  payout: ['payout', 'pesa zimetolewa'],
+  payout_released: ['payout not made', 'pesa hazikutolewa'],
+  payout_returned: ['payout came back', 'pesa zilizotolewa zimerudi'],
+  payout_found_paid: ['payout was paid after all', 'pesa zilitolewa kweli'],
+  refund_held: ['refund begun', 'kurudisha pesa kumeanza'],
+  refund: ['refund', 'pesa zimerudishwa'],
+  refund_released: ['refund not made', 'pesa hazikurudishwa'],
+  refund_found_paid: ['refund was paid after all', 'pesa zilirudishwa kweli'],
 };
 
 export function transactionName(visit: Visit, type: Transaction['type']): string {

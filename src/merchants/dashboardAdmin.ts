@@ -19,7 +19,7 @@ interface DashboardAdminDeps extends CommandDeps {
 }
 
 /** An operator's link into a merchant's dashboard (CONTRACT 22.2): for the merchant, or to see what they see. */
-export function createDashboardLink(deps: DashboardAdminDeps) {
+export function openDashboard(deps: DashboardAdminDeps) {
   return forCommands(deps, {
     doc: described(
       'openDashboard',
