@@ -154,6 +154,11 @@ describe('modes', () => {
       'delete /v1/api_keys/self': ({ status, json }) => {
         expect([status, json.object]).to.deep.equal([200, 'api_key']);
       },
+      // Of the stranger's own dashboard; what that shows is in dashboard.test.ts.
+      'post /v1/dashboard_links': ({ status, text }) => {
+        expect(status, text).to.equal(201);
+        expect(text).to.not.include(merchant.id);
+      },
       'get /v1/openapi.json': ({ status }) => expect(status).to.equal(200),
     };
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
@@ -172,6 +177,7 @@ describe('modes', () => {
         post: {},
         patch: { description: 'taken' },
         outcome: { outcome: 'late' },
+        dashboard_links: { role: 'manage' },
       };
       return [method.toUpperCase(), own, bodies[own.split('/').at(-1)!] ?? bodies[method]];
     };
