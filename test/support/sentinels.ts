@@ -1,6 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { parse } from 'yaml';
+import { root } from './files.ts';
 import { type Member, startMember } from './member.ts';
 import { until } from './until.ts';
 
@@ -10,6 +12,8 @@ export interface Sentinels {
   url: string;
   redis: readonly Member[];
   sentinels: readonly Member[];
+  /** How often a sentinel said that it stood still for two seconds: it then judges nobody for half a minute. */
+  stoodStill(): number;
   /** Whom the sentinels call the master now. */
   master(): Promise<Member>;
   close(): Promise<void>;
@@ -17,16 +21,23 @@ export interface Sentinels {
 
 const name = 'kusanya';
 const secrets = { redis: 'of the master', sentinel: 'of the sentinels' };
-/** As in compose.ha.yml: a master that is silent for so long is given up. */
-const downAfterMs = 2_000;
+/** The settings of compose.ha.yml, which are so tried as they are given to operators. */
+const { configs } = parse(readFileSync(join(root, 'compose.ha.yml'), 'utf8'), {
+  logLevel: 'error', // not of Compose's own tags
+}) as {
+  configs: Record<'redis' | 'sentinel', { content: string }>;
+};
+const given = (text: string) =>
+  text
+    .replaceAll(/\$\{REDIS_PASSWORD\}/g, `"${secrets.redis}"`)
+    .replaceAll(/\$\{SENTINEL_PASSWORD\}/g, `"${secrets.sentinel}"`);
 
 export async function openSentinels(): Promise<Sentinels> {
-  const password = ['--requirepass', secrets.redis, '--masterauth', secrets.redis];
-  const server = (port: number, dir: string) => [
-    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, ...password],
-    ...['--save', '', '--appendonly', 'yes', '--maxmemory-policy', 'noeviction'],
-    ...['--repl-diskless-sync-delay', '0'],
-  ];
+  const server = (port: number, dir: string) => {
+    const file = join(dir, 'redis.conf');
+    writeFileSync(file, given(configs.redis.content));
+    return [file, ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir]];
+  };
   const first = await startMember('redis', server);
   const following = ['--replicaof', `127.0.0.1 ${first.port}`];
   const second = await startMember('redis', (port, dir) => [...server(port, dir), ...following]);
@@ -37,6 +48,11 @@ export async function openSentinels(): Promise<Sentinels> {
   const all: Sentinels = {
     url: `redis+sentinel://:${words[0]}@${hosts}/${name}?sentinel_password=${words[1]}`,
     ...{ redis, sentinels },
+    stoodStill: () =>
+      sentinels.reduce(
+        (sum, { dir }) => sum + readFileSync(join(dir, 'log'), 'utf8').split('+tilt').length - 1,
+        0,
+      ),
     master: async () => {
       const [, port] = await ask(sentinels, ['get-master-addr-by-name', name]);
       return redis.find((each) => each.port === Number(port))!;
@@ -55,17 +71,10 @@ export async function openSentinels(): Promise<Sentinels> {
 /** Sentinels keep what they learn in their file of settings. */
 const sentinel = (masterPort: number) => (port: number, dir: string) => {
   const file = join(dir, 'sentinel.conf');
-  writeFileSync(
-    file,
-    [
-      ...[`port ${port}`, 'bind 127.0.0.1', `dir "${dir}"`],
-      ...[`requirepass "${secrets.sentinel}"`, `sentinel sentinel-pass "${secrets.sentinel}"`],
-      `sentinel monitor ${name} 127.0.0.1 ${masterPort} 2`,
-      `sentinel auth-pass ${name} "${secrets.redis}"`,
-      `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
-      `sentinel failover-timeout ${name} 10000`,
-    ].join('\n'),
-  );
+  const text = given(configs.sentinel.content)
+    .replace(/^port .*$/m, `port ${port}\nbind 127.0.0.1\ndir "${dir}"`)
+    .replace(/ redis-1 6379 /, ` 127.0.0.1 ${masterPort} `);
+  writeFileSync(file, text);
   return [file, '--sentinel'];
 };
 
