@@ -1,4 +1,11 @@
-import type { ActorDoc, CallAnswer, CallPostponed, CallView, Clock } from '@kusanya/durable-actors';
+import type {
+  ActorDoc,
+  CallAnswer,
+  CallEffect,
+  CallPostponed,
+  CallView,
+  Clock,
+} from '@kusanya/durable-actors';
 import type { AttemptDetail } from '../../machines/delivery.ts';
 import type { Config } from '../config.ts';
 import type { EventDoc, Events } from '../events/events.ts';
@@ -29,6 +36,8 @@ export interface AttemptDeps extends MishapDeps {
 
 /** Deaths of a worker in the middle of one attempt before it counts in the schedule. */
 const lossesMax = 3;
+/** What was read so long ago is read again before anything is sent. */
+const recentMs = 50;
 /** Between looks for what is to come first. */
 const lookMs = 200;
 
@@ -36,7 +45,46 @@ const lookMs = 200;
  * The answer to the call `postWebhook`. A disabled endpoint holds its deliveries, a deleted one cancels them; one that
  * fails or takes long has a lane of its own, so that it does not stand in its neighbours' way.
  */
-export async function attempt(deps: AttemptDeps, view: CallView): Promise<CallAnswer | CallPostponed> {
+export async function attempt(deps: AttemptDeps, view: CallView): ReturnType<CallEffect['run']> {
+  const doc = view.doc as DeliveryDoc;
+  const now = await lookedAt(deps, view);
+  if (!('endpoint' in now)) return now;
+  const isWell = now.endpoint.state === 'active';
+  const lane = laneFor(deps, doc, isWell);
+  const queuedIn = view.lane as Lane | undefined;
+  // Towards the slow only: one that has become quick meanwhile is sent from where it is.
+  const moves = queuedIn !== undefined && queuedIn !== lane && (queuedIn === 'first' || lane === 'slow');
+  if (moves) return { postponeMs: 0, lane };
+
+  const { _id: endpointId } = now.endpoint;
+  const wanted = {
+    callId: view.call.id,
+    endpointId,
+    merchantId: doc.merchantId,
+    lane: queuedIn ?? lane,
+    isWell,
+  };
+  const slot = await deps.slots.take(wanted, view.aside);
+  if ('left' in slot) return slot;
+  if ('stepBackMs' in slot) return { postponeMs: slot.stepBackMs };
+  let result: AttemptResult;
+  try {
+    // While it waited its endpoint may have been disabled, or may have ended.
+    const then = slot.waitedMs > recentMs ? await lookedAt(deps, view) : now;
+    if (!('endpoint' in then)) return then;
+    result = await send(deps, doc, then.endpoint, then.event);
+  } finally {
+    // The slot is for the receiver's part only: what we do with the answer holds up no other attempt.
+    slot.release();
+  }
+  return { event: result.ok ? await succeeded(deps, doc, result) : failed(deps, doc, result) };
+}
+
+/** What is to be sent where; or what is to be said instead. */
+async function lookedAt(
+  deps: AttemptDeps,
+  view: CallView,
+): Promise<{ endpoint: EndpointDoc; event: EventDoc } | CallAnswer | CallPostponed> {
   const doc = view.doc as DeliveryDoc;
   const [endpoint, event] = await Promise.all([endpointOf(deps, doc), deps.events.find(doc.data.eventId)]);
   if (!endpoint || endpoint.state === 'deleted' || !doc.state.startsWith('pending')) {
@@ -48,22 +96,7 @@ export async function attempt(deps: AttemptDeps, view: CallView): Promise<CallAn
   }
   if (!event) throw new Error(`event ${doc.data.eventId} of ${doc._id} is not there`);
   if (await waitsToBeOvertaken(deps, doc, event)) return { postponeMs: lookMs };
-
-  const isWell = endpoint.state === 'active';
-  const lane = laneFor(deps, doc, isWell);
-  const queuedIn = view.lane as Lane | undefined;
-  // Towards the slow only: one that has become quick meanwhile is sent from where it is.
-  const moves = queuedIn !== undefined && queuedIn !== lane && (queuedIn === 'first' || lane === 'slow');
-  if (moves) return { postponeMs: 0, lane };
-
-  const slot = await deps.slots.take({
-    ...{ callId: view.call.id, endpointId: endpoint._id, merchantId: doc.merchantId },
-    ...{ lane: queuedIn ?? lane, isWell },
-  });
-  if ('stepBackMs' in slot) return { postponeMs: slot.stepBackMs };
-  // The slot is for the receiver's part only: what we do with the answer holds up no other attempt.
-  const result = await send(deps, doc, endpoint, event).finally(() => slot.release());
-  return { event: result.ok ? await succeeded(deps, doc, result) : failed(deps, doc, result) };
+  return { endpoint, event };
 }
 
 /** A disabled endpoint gets nothing but probes: what is sent again to learn whether it is well. */

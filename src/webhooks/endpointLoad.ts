@@ -9,6 +9,8 @@ const slotsWhenSlow = 10;
 const slotsWhenFailing = 1;
 const quickMs = 100;
 const slowMs = 1_000;
+/** Clocks and timers differ by less. */
+const comingMs = 100;
 /** What an attempt takes until one has been seen. */
 const presumedMs = 150;
 
@@ -17,13 +19,15 @@ export class EndpointLoad {
   readonly #clock: Clock;
   /** Call → since when it is in flight, the oldest first. */
   readonly #inFlight = new Map<string, number>();
-  /** Calls that stepped back → until when, nearly in that order. */
-  readonly #away = new Map<string, number>();
+  readonly away: Away;
+  /** Attempts that wait here for a slot. */
+  waiting = 0;
   /** What an attempt took, smoothed; undefined until one has ended. */
   #tookMs: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.away = new Away(clock);
   }
 
   get inFlight(): number {
@@ -31,12 +35,7 @@ export class EndpointLoad {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight.size + this.#away.size === 0;
-  }
-
-  /** Whether an attempt to it has ended. */
-  get isKnown(): boolean {
-    return this.#tookMs !== undefined;
+    return this.#inFlight.size + this.waiting + this.away.size === 0;
   }
 
   /** What an attempt takes, by those that ended and by the one that is in flight for longest. */
@@ -67,22 +66,37 @@ export class EndpointLoad {
     this.#inFlight.delete(callId);
     this.#tookMs = this.#tookMs === undefined ? tookMs : this.#tookMs + (tookMs - this.#tookMs) / 8;
   }
+}
 
-  /** How many stepped back and are to come again. */
-  get away(): number {
+/** Calls that stepped back and are to come again. */
+export class Away {
+  readonly #clock: Clock;
+  /** Call → until when, nearly in that order. */
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
     const now = this.#clock.now();
-    for (const [callId, until] of this.#away) {
+    for (const [callId, until] of this.#until) {
       if (until > now) break;
-      this.#away.delete(callId);
+      this.#until.delete(callId);
     }
-    return this.#away.size;
+    return this.#until.size;
+  }
+
+  /** Whether one is still to come again by itself, and not just coming. */
+  has(callId: string): boolean {
+    return (this.#until.get(callId) ?? 0) > this.#clock.now() + comingMs;
   }
 
   leave(callId: string, forMs: number): void {
-    this.#away.set(callId, this.#clock.now() + forMs);
+    this.#until.set(callId, this.#clock.now() + forMs);
   }
 
   comeAgain(callId: string): void {
-    this.#away.delete(callId);
+    this.#until.delete(callId);
   }
 }

@@ -1,5 +1,5 @@
-import type { Clock } from '@kusanya/durable-actors';
-import { EndpointLoad } from './endpointLoad.ts';
+import { type CallView, type Clock, stopwatch } from '@kusanya/durable-actors';
+import { Away, EndpointLoad } from './endpointLoad.ts';
 
 /**
  * Which attempts may be in flight, so that one slow receiver, or one merchant with many endpoints, does not stand in
@@ -9,8 +9,9 @@ import { EndpointLoad } from './endpointLoad.ts';
  * - A merchant has a quarter of a lane's places, however many endpoints it has.
  * - An endpoint that takes long, by what it took lately or by what is in flight now, belongs into the lane of the slow.
  *
- * Every attempt holds a place of its lane while it waits here. So it waits only if a slot will soon be free; otherwise
- * it steps back, that is, it gives up its place and comes again after about as long as it would have waited.
+ * An attempt for which there is no slot waits in its merchant's line, without the place in the lane that others need
+ * meanwhile. It waits only if its turn comes soon; otherwise it steps back, that is, it comes again by way of the queue,
+ * after about as long as it would have waited.
  */
 export type Lane = 'first' | 'retry' | 'slow';
 
@@ -26,17 +27,20 @@ export const lanes: readonly { name: Lane; concurrency: number }[] = [
 /** A merchant's places in a lane. */
 const placesOf = new Map(lanes.map(({ name, concurrency }) => [name, concurrency / 4]));
 
-/** Worth waiting for, by so many attempts of a merchant at once; by fewer while the endpoint's pace is not known. */
-const shortWaitMs = 250;
-const waitingMax = 120;
-const waitingMaxAtFirst = 20;
+/**
+ * So long a wait is worth it. The slow are waited for longer: as many as its places fill in that time a merchant always
+ * has at hand. In other lanes a long wait is a reason to look again at what has become slow meanwhile.
+ */
+const waitsMs: Readonly<Record<Lane, number>> = { first: 250, retry: 250, slow: 4_000 };
+/** Of a merchant in a lane. */
+const waitingMax = 500;
 const stepBackLeastMs = 300;
 const stepBackMostMs = 60_000;
 /** Endpoints whose pace is remembered although nothing is in flight to them. */
 const loadsMax = 10_000;
 
-/** A slot to be given back, or how long to step back. */
-export type Slot = { release(): void } | { stepBackMs: number };
+/** A slot to be given back, and how long it was waited for; or how long to step back; or it is nothing to do here. */
+export type Slot = { release(): void; waitedMs: number } | { stepBackMs: number } | { left: true };
 
 /** Who wants a slot where. */
 export interface SlotRequest {
@@ -52,6 +56,7 @@ export interface SlotRequest {
 interface Share {
   inFlight: number;
   places: number;
+  away: Away;
   /** Call → the attempt that waits here and how it is let in, in the order of coming. */
   waiting: Map<string, { attempt: Attempt; letIn: () => void }>;
 }
@@ -78,23 +83,38 @@ export class Slots {
     return this.#loads.get(endpointId)?.isSlow ?? false;
   }
 
-  /** A slot at once, or after a short wait; else how long to step back. */
-  async take({ isWell, ...request }: SlotRequest): Promise<Slot> {
+  /**
+   * A slot at once, or after a wait that is spent in `aside`; else how long to step back. `left`: it waits elsewhere, or
+   * is no more for this process to make.
+   */
+  async take({ isWell, ...request }: SlotRequest, aside: CallView['aside']): Promise<Slot> {
     const load = entryOf(this.#loads, request.endpointId, () => new EndpointLoad(this.#clock));
-    const share = entryOf(this.#shares, shareId(request), () => newShare(request.lane));
+    const share = entryOf(this.#shares, shareId(request), () => newShare(request.lane, this.#clock));
     const attempt = { ...request, load, share, slots: load.slots(isWell) };
-    load.comeAgain(attempt.callId);
-    if (isFree(attempt)) begin(attempt);
-    else if (!isSoonFree(attempt) || !(await hasWaited(attempt))) return this.#stepBack(attempt);
-    return { release: () => this.#end(attempt) };
+    if (isFree(attempt)) {
+      begin(attempt);
+      return { release: () => this.#end(attempt), waitedMs: 0 };
+    }
+    // Somebody looked for it too soon: it has its job.
+    if (load.away.has(request.callId)) return { left: true };
+    if (!isSoonFree(attempt)) return this.#stepBack(attempt);
+    const elapsedMs = stopwatch();
+    const turn = standInLine(attempt);
+    const isLetIn = await aside(turn);
+    if (isLetIn) return { release: () => this.#end(attempt), waitedMs: elapsedMs() };
+    if (isLetIn === false) return this.#stepBack(attempt);
+    // What is left here may have its turn all the same.
+    void turn.then((hasBegun) => hasBegun && this.#end(attempt));
+    return { left: true };
   }
 
   #stepBack(attempt: Attempt): Slot {
     const { callId, load, share } = attempt;
-    const waitMs = waitMsBehind(attempt, share.waiting.size + load.away);
+    const waitMs = waitMsBehind(attempt, load.away.size, share.away.size);
     const boundedMs = Math.min(Math.max(waitMs, stepBackLeastMs), stepBackMostMs);
     const stepBackMs = boundedMs * (0.75 + Math.random() / 2);
-    load.leave(callId, stepBackMs);
+    load.away.leave(callId, stepBackMs);
+    share.away.leave(callId, stepBackMs);
     this.#forgetIdle(attempt);
     return { stepBackMs };
   }
@@ -122,43 +142,50 @@ function isFree({ load, share, slots }: Attempt): boolean {
 }
 
 function begin({ callId, load, share }: Attempt): void {
+  for (const { away } of [load, share]) away.comeAgain(callId);
   share.inFlight += 1;
   load.begin(callId);
 }
 
-/** Whether it is worth waiting here, with the place of the lane in hand. */
 function isSoonFree(attempt: Attempt): boolean {
-  const { size } = attempt.share.waiting;
-  const most = attempt.load.isKnown ? waitingMax : waitingMaxAtFirst;
-  return size < most && waitMsBehind(attempt, size) <= shortWaitMs;
+  const { share, lane } = attempt;
+  return share.waiting.size < waitingMax && waitMsBehind(attempt, 0, 0) <= waitsMs[lane];
 }
 
 /** Waits in line, a little longer than expected. Whether it was let in, and so has begun. */
-function hasWaited(attempt: Attempt): Promise<boolean> {
-  const { callId, share } = attempt;
+function standInLine(attempt: Attempt): Promise<boolean> {
+  const { callId, share, load, lane } = attempt;
   return new Promise((resolve) => {
     const leave = (isLetIn: boolean) => {
       clearTimeout(timer);
       share.waiting.delete(callId);
+      load.waiting -= 1;
       if (isLetIn) begin(attempt);
       resolve(isLetIn);
     };
-    const timer = setTimeout(() => leave(false), 2 * shortWaitMs);
+    const timer = setTimeout(() => leave(false), 2 * waitsMs[lane]);
     share.waiting.set(callId, { attempt, letIn: () => leave(true) });
+    load.waiting += 1;
   });
 }
 
-/** How long it takes until a slot is free after `ahead` others. */
-function waitMsBehind({ load, share, slots }: Attempt, ahead: number): number {
-  return (load.paceMs * (ahead + 1)) / Math.min(slots, share.places);
+/** How long it takes until a slot is free: of the endpoint, behind those who wait for it, and of the merchant. */
+function waitMsBehind(
+  { load, share, slots }: Attempt,
+  awayOfEndpoint: number,
+  awayOfMerchant: number,
+): number {
+  const ofEndpoint = (load.waiting + awayOfEndpoint + 1) / slots;
+  const ofMerchant = (share.waiting.size + awayOfMerchant + 1) / share.places;
+  return load.paceMs * Math.max(ofEndpoint, ofMerchant);
 }
 
 function shareId({ merchantId, lane }: Pick<SlotRequest, 'merchantId' | 'lane'>): string {
   return `${merchantId}.${lane}`;
 }
 
-function newShare(lane: Lane): Share {
-  return { inFlight: 0, places: placesOf.get(lane)!, waiting: new Map() };
+function newShare(lane: Lane, clock: Clock): Share {
+  return { inFlight: 0, places: placesOf.get(lane)!, waiting: new Map(), away: new Away(clock) };
 }
 
 /** The entry of that id, made if there is none. */

@@ -22,10 +22,11 @@ describe('slots at an endpoint', () => {
       ...more,
     };
   };
-  const take = (more?: Partial<SlotRequest>) => slots.take(request(more));
+  const keepsPlace = <T>(until: Promise<T>): Promise<T | undefined> => until;
+  const take = (more?: Partial<SlotRequest>) => slots.take(request(more), keepsPlace);
   const granted = async (more?: Partial<SlotRequest>): Promise<Taken> => {
     const slot = await take(more);
-    if ('stepBackMs' in slot) throw new Error('was told to step back');
+    if (!('release' in slot)) throw new Error('was told to step back');
     return slot;
   };
   /** One attempt that took so long. */
@@ -89,7 +90,7 @@ describe('slots at an endpoint', () => {
     let done = 0;
     const attempt = async (n: number): Promise<void> => {
       const slot = await take({ isWell: false });
-      if ('stepBackMs' in slot)
+      if (!('release' in slot))
         return void (await new Promise((resolve) => setTimeout(resolve, 5)).then(() => attempt(n)));
       inFlight += 1;
       most = Math.max(most, inFlight);
@@ -129,6 +130,72 @@ describe('slots at an endpoint', () => {
     for (let n = 0; n < 9; n += 1) await take({ isWell: false });
     const slot = await take({ isWell: false });
     expect(slot).to.have.property('stepBackMs').that.is.within(7_500, 12_500);
+  });
+
+  describe('of a merchant with sixteen slow endpoints', () => {
+    const slow = (n: number) => ({ endpointId: `we_${n % 16}`, lane: 'slow' as const });
+    const soon = () => new Promise((resolve) => setImmediate(resolve));
+    let inFlight: Taken[];
+
+    beforeEach(async () => {
+      for (let n = 0; n < 16; n += 1) await took(3_000, slow(n));
+      inFlight = await Promise.all(Array.from({ length: 25 }, (_, n) => granted(slow(n))));
+    });
+
+    it('are waited for as long as the merchant has work for its places, and each attempt comes once', async () => {
+      let tries = 0;
+      let done = 0;
+      const waiting = Array.from({ length: 30 }, async (_, n) => {
+        tries += 1;
+        (await granted(slow(n))).release();
+        done += 1;
+      });
+      await soon();
+      expect([tries, done]).to.deep.equal([30, 0]);
+      for (const each of inFlight) each.release();
+      await Promise.all(waiting);
+      expect([tries, done]).to.deep.equal([30, 30]);
+    });
+
+    it('are come back for when all that are ahead, of whichever endpoint, will have had their turn', async () => {
+      const all = Array.from({ length: 200 }, (_, n) => take(slow(n)));
+      await soon();
+      const latest = await take(slow(201));
+      expect(latest)
+        .to.have.property('stepBackMs')
+        .that.is.within(0.75 * 24_000, 1.25 * 24_300);
+      for (const each of inFlight) each.release();
+      const granted = all.map(async (each) => {
+        const slot = await each;
+        if ('release' in slot) slot.release();
+        return 'release' in slot;
+      });
+      const came = (await Promise.all(granted)).filter(Boolean).length;
+      expect(came, 'the line that was at hand').to.be.within(30, 40);
+    });
+
+    it('are not looked for again before the time: whoever steps back has its job', async () => {
+      await Promise.all(Array.from({ length: 40 }, (_, n) => Promise.race([take(slow(n)), soon()])));
+      const again = request(slow(3));
+      const first = await slots.take(again, keepsPlace);
+      expect(first).to.have.property('stepBackMs');
+      expect(await slots.take(again, keepsPlace)).to.deep.equal({ left: true });
+      clock.advance((first as { stepBackMs: number }).stepBackMs);
+      expect(await Promise.race([slots.take(again, keepsPlace), soon()])).to.not.deep.equal({ left: true });
+      for (const each of inFlight) each.release();
+    });
+
+    it('go to nobody who was told meanwhile that it is not his to make', async () => {
+      const gone = slots.take(request(slow(0)), async () => undefined);
+      const next = take(slow(1));
+      expect(await gone).to.deep.equal({ left: true });
+      for (const each of inFlight) each.release();
+      expect(await next).to.have.property('release');
+      await soon();
+      expect(await free(slow(2)), 'all but the one that is held').to.have.length(10);
+      expect(await free(slow(3))).to.have.length(10);
+      expect(await free(slow(4))).to.have.length(4);
+    });
   });
 
   it('an endpoint belongs to the slow as soon as one attempt takes long, and until it has become quick', async () => {

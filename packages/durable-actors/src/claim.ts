@@ -16,8 +16,8 @@ export class Claim {
   #outcome: ClaimOutcome = 'unasked';
   #fault: unknown;
   #claimedAt: number | undefined;
-  /** Told when the call has become ours. */
-  whenClaimed: () => void = () => {};
+  /** Told when the call has become ours, or goes on after it was set aside: its patience begins anew. */
+  whenBegun: () => void = () => {};
 
   /** `take`: commits the claim, false when somebody else has it; undefined for a call that needs none. */
   constructor(clock: Clock, take: (() => Promise<boolean>) | undefined) {
@@ -66,7 +66,7 @@ export class Claim {
     failpoint('afterClaim');
     this.#claimedAt = this.#clock.now();
     this.#elapsedMs = stopwatch();
-    this.whenClaimed();
+    this.whenBegun();
     return true;
   }
 }

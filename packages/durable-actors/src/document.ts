@@ -124,6 +124,11 @@ export interface CallView {
    * then the call is anybody's. Never rejects; true for every other kind of call.
    */
   claim(): Promise<boolean>;
+  /**
+   * Waits for something without its place in the lane, which others need meanwhile; for less than the patience of the
+   * call. Undefined: the call is no more for this process to make, and it answers `left`.
+   */
+  aside<T>(until: Promise<T>): Promise<T | undefined>;
   /** When the call became ours to make (ms); undefined while it has not. */
   readonly claimedAt: number | undefined;
 }

@@ -14,15 +14,28 @@ export interface Errand {
   losses?: number;
 }
 
+/**
+ * Waits for something with the errand still in hand, but without its place, and has a place again when it resolves.
+ * Undefined: it is no more for this process to do.
+ */
+export type Aside = <T>(until: Promise<T>) => Promise<T | undefined>;
+
 /** Runs an errand. Never rejects; what it answers is done once the errand is out of hand: it may come again. */
-export type Run = (errand: Errand) => Promise<(() => void) | undefined>;
+export type Run = (errand: Errand, aside: Aside) => Promise<(() => void) | undefined>;
+
+/** By errand, in the order of coming. */
+type Line = Map<string, { errand: Errand; go(isToRun: boolean): void }>;
 
 interface Lane {
   concurrency: number;
   run: Run;
   running: number;
-  /** By errand, in the order of coming. */
-  waiting: Map<string, { errand: Errand; go(isToRun: boolean): void }>;
+  /** For a place. */
+  waiting: Line;
+  /** For a place again: before the others. */
+  returning: Line;
+  /** For something else, without a place. */
+  aside: Line;
 }
 
 export class Lanes {
@@ -39,7 +52,10 @@ export class Lanes {
   /** Opens the lane of a queue; it lets `concurrency` errands run at once. */
   open(queue: string, concurrency: number, run: Run): void {
     this.#isOpen = true;
-    this.#lanes.set(queue, { concurrency, run, running: 0, waiting: new Map() });
+    this.#lanes.set(queue, {
+      ...{ concurrency, run, running: 0 },
+      ...{ waiting: new Map(), returning: new Map(), aside: new Map() },
+    });
   }
 
   /** Whether this process does such work at all, and is not about to end. */
@@ -71,7 +87,10 @@ export class Lanes {
     const name = nameOf(errand);
     if (!this.#isOpen || !lane || lane.running >= lane.concurrency || this.#inHand.has(name)) return false;
     lane.running += 1;
-    const done = work().finally(() => this.#leave(lane, name));
+    const done = work().finally(() => {
+      this.#inHand.delete(name);
+      passOn(lane);
+    });
     this.#inHand.set(name, done);
     return true;
   }
@@ -80,13 +99,14 @@ export class Lanes {
   close(): Map<string, Errand[]> {
     this.#isOpen = false;
     const left = new Map<string, Errand[]>();
-    for (const [queue, { waiting }] of this.#lanes) {
-      const all = [...waiting.values()];
+    for (const [queue, lane] of this.#lanes) {
+      const all = [lane.waiting, lane.returning, lane.aside].flatMap((line) => [...line.values()]);
       left.set(
         queue,
         all.map(({ errand }) => errand),
       );
       for (const { go } of all) go(false);
+      for (const line of [lane.waiting, lane.returning, lane.aside]) line.clear();
     }
     return left;
   }
@@ -98,10 +118,10 @@ export class Lanes {
 
   /** How many run and wait in each lane, for the metrics. */
   counts(): { queue: string; running: number; waiting: number }[] {
-    return [...this.#lanes].map(([queue, { running, waiting }]) => ({
+    return [...this.#lanes].map(([queue, { running, waiting, returning, aside }]) => ({
       queue,
       running,
-      waiting: waiting.size,
+      waiting: waiting.size + returning.size + aside.size,
     }));
   }
 
@@ -114,28 +134,58 @@ export class Lanes {
 
   async #through(lane: Lane, name: string, errand: Errand): Promise<void> {
     if (lane.running < lane.concurrency) lane.running += 1;
-    else {
-      // Whoever leaves passes its place on, so that nobody overtakes.
-      const isToRun = await new Promise<boolean>((go) => lane.waiting.set(name, { errand, go }));
-      lane.waiting.delete(name);
-      if (!isToRun) {
-        this.#inHand.delete(name);
-        return;
-      }
+    else if (!(await standIn(lane.waiting, errand))) {
+      this.#inHand.delete(name);
+      return;
     }
-    const next = await lane.run(errand);
-    this.#leave(lane, name);
+    const seat = { isTaken: true, isOver: false };
+    const next = await lane.run(errand, (until) => this.#aside(lane, errand, seat, until));
+    seat.isOver = true;
+    this.#inHand.delete(name);
+    if (seat.isTaken) passOn(lane);
     next?.();
   }
 
-  #leave(lane: Lane, name: string): void {
-    this.#inHand.delete(name);
-    const [first] = lane.waiting;
-    if (first) {
-      lane.waiting.delete(first[0]);
-      first[1].go(true);
-    } else lane.running -= 1;
+  async #aside<T>(
+    lane: Lane,
+    errand: Errand,
+    seat: { isTaken: boolean; isOver: boolean },
+    until: Promise<T>,
+  ): Promise<T | undefined> {
+    seat.isTaken = false;
+    passOn(lane);
+    const line = standIn(lane.aside, errand);
+    const settled = () => letGo(lane.aside, nameOf(errand));
+    until.then(settled, settled);
+    if (!(await line) || seat.isOver) return undefined;
+    if (lane.running < lane.concurrency) lane.running += 1;
+    else if (!(await standIn(lane.returning, errand))) return undefined;
+    if (seat.isOver) {
+      passOn(lane); // whoever ran it has given it up meanwhile
+      return undefined;
+    }
+    seat.isTaken = true;
+    return until;
   }
+}
+
+/** Stands in line until told to go. False: not to run. */
+function standIn(line: Line, errand: Errand): Promise<boolean> {
+  return new Promise((go) => line.set(nameOf(errand), { errand, go }));
+}
+
+/** Whether there was one of this name. */
+function letGo(line: Line, name = ''): boolean {
+  const waiting = line.get(name);
+  line.delete(name);
+  waiting?.go(true);
+  return waiting !== undefined;
+}
+
+/** Whoever leaves passes its place on, so that nobody overtakes. */
+function passOn(lane: Lane): void {
+  const isPassed = [lane.returning, lane.waiting].some((line) => letGo(line, line.keys().next().value));
+  if (!isPassed) lane.running -= 1;
 }
 
 function nameOf({ actor, call }: Errand): string {

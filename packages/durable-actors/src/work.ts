@@ -3,7 +3,7 @@ import type { Actors } from './actors.ts';
 import type { AskAhead } from './ahead.ts';
 import { errandsOf } from './bundle.ts';
 import { Claim } from './claim.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, stopwatch } from './clock.ts';
 import {
   type ActorDoc,
   ActorMissing,
@@ -18,7 +18,7 @@ import {
 } from './document.ts';
 import { failpoint } from './failpoint.ts';
 import { callQueue, type Handover, nextTimer, wakeQueue } from './handover.ts';
-import type { Errand, Lanes } from './lanes.ts';
+import type { Aside, Errand, Lanes } from './lanes.ts';
 import type { Log } from './log.ts';
 import { isOutage } from './mongo.ts';
 import type { Queues } from './queue.ts';
@@ -36,6 +36,7 @@ interface Making extends Pick<CallView, 'doc' | 'call' | 'earlierStarts' | 'lane
   machine: string;
   effect: CallEffect;
   claim: Claim;
+  aside: Aside;
 }
 
 interface WorkersOptions {
@@ -56,6 +57,10 @@ const newerMs = 2_000;
 const answerPauseMs = 500;
 /** What is asked before its step is committed holds that up for so long at the most. */
 const aheadMs = 300;
+/** A call that was set aside for so long may have been made by others: it is looked at again. */
+const asideMs = 1_000;
+/** Where there is no place to give up. */
+const keepsPlace: Aside = (until) => until;
 /** Actors that are woken at once, and jobs of them that are taken at once: each may hold many. */
 const wakesAtOnce = 200;
 const wakeJobsAtOnce = 10;
@@ -80,7 +85,9 @@ export class ActorWorkers {
         const kinds = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
         for (const { name, concurrency } of kinds) {
           const queue = callQueue(type, name);
-          lanes.open(queue, concurrency, (errand) => this.#callErrand(queue, errand, name));
+          lanes.open(queue, concurrency, (errand, aside) => {
+            return this.#callErrand(queue, errand, aside, name);
+          });
           this.#work(queue, concurrency);
         }
       }
@@ -146,6 +153,7 @@ export class ActorWorkers {
     callId: string,
     losses: number,
     lane?: string,
+    aside = keepsPlace,
   ): Promise<Waits | undefined> {
     const { actors, clock } = this.#options;
     const has = (each: ActorDoc) => each.calls.some((open) => open.id === callId);
@@ -163,7 +171,7 @@ export class ActorWorkers {
     }
     const claim = new Claim(clock, effect.atMostOnce && (() => actors.claim({ machine, id }, callId)));
     const earlierStarts = losses + (call.losses ?? 0);
-    const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim });
+    const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim, aside });
     return this.#withPatience(making, callId, effect, claim);
   }
 
@@ -191,6 +199,7 @@ export class ActorWorkers {
     const view: CallView = {
       ...{ doc, call, earlierStarts, lane, at: this.#options.clock.now(), signal: this.#stopping.signal },
       claim: claim.ask,
+      aside: (until) => this.#aside(making, until),
       get claimedAt() {
         return claim.claimedAt;
       },
@@ -204,6 +213,16 @@ export class ActorWorkers {
     return answer;
   }
 
+  async #aside<T>({ machine, doc, call, claim, aside }: Making, until: Promise<T>): Promise<T | undefined> {
+    const elapsedMs = stopwatch();
+    const value = await aside(until);
+    claim.whenBegun();
+    if (value === undefined || elapsedMs() < asideMs) return value;
+    const now = await this.#options.actors.read({ machine, id: doc._id });
+    const isOpen = !now?.quarantined && now?.calls.some(({ id, startedAt }) => id === call.id && !startedAt);
+    return isOpen ? value : undefined;
+  }
+
   #watched({ machine, doc, call, claim }: Making, answer?: CallAnswer): void {
     this.#options.watch?.called?.({ machine, doc, call, answer, durationMs: claim.durationMs });
   }
@@ -215,7 +234,16 @@ export class ActorWorkers {
     const queue = handover.queueOf(machine, doc, call);
     const errand = { machine, actor: doc._id, call: call.id };
     const claim = new Claim(clock, undefined);
-    const making: Making = { machine, doc, call, earlierStarts: 0, lane: undefined, effect, claim };
+    const making: Making = {
+      machine,
+      doc,
+      call,
+      earlierStarts: 0,
+      lane: undefined,
+      effect,
+      claim,
+      aside: keepsPlace,
+    };
     return new Promise((resolve) => {
       let isLate = false;
       const timer = setTimeout(() => {
@@ -254,7 +282,7 @@ export class ActorWorkers {
     const over = new Promise<'over'>((resolve) => {
       timer = setTimeout(resolve, effect.patienceMs, 'over').unref();
     });
-    claim.whenClaimed = () => timer?.refresh();
+    claim.whenBegun = () => timer?.refresh();
     const first = await Promise.race([making, over]).finally(() => clearTimeout(timer));
     if (first !== 'over') return first;
     log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
@@ -350,11 +378,11 @@ export class ActorWorkers {
     });
   }
 
-  #callErrand(queue: string, errand: Errand, lane?: string): Promise<(() => void) | undefined> {
+  #callErrand(queue: string, errand: Errand, aside: Aside, lane?: string): Promise<(() => void) | undefined> {
     const { machine, actor, call, losses = 0 } = errand;
     const { handover } = this.#options;
     return this.#tolerate(queue, errand, async () => {
-      const waits = await this.make(machine, actor, call!, losses, lane);
+      const waits = await this.make(machine, actor, call!, losses, lane, aside);
       if (!waits) return undefined;
       const { postponed } = waits;
       const to = postponed.lane === undefined ? queue : callQueue(waits.call.type, postponed.lane);

@@ -57,6 +57,67 @@ describe('lanes', () => {
     expect(begun).have.length(2);
   });
 
+  describe('whose errands wait for something else', () => {
+    /** A lane for one, whose first errand steps aside until it is told that what it waits for has come. */
+    const openAside = () => {
+      const lanes = new Lanes(3);
+      const come = signal();
+      const heard: string[] = [];
+      const ends = new Map<string, () => void>();
+      lanes.open('ask', 1, async ({ actor }, aside) => {
+        heard.push(`${actor} begins`);
+        if (actor === 'sleeper_0') {
+          const value = await aside(come.happened.then(() => 'it came'));
+          heard.push(`${actor}: ${value ?? 'not to do here'}`);
+          if (value === undefined) return undefined;
+        }
+        await new Promise<void>((resolve) => ends.set(actor, resolve));
+        heard.push(`${actor} ends`);
+        return undefined;
+      });
+      const turn = () => new Promise((resolve) => setImmediate(resolve));
+      return { lanes, come, heard, turn, end: (n: number) => ends.get(`sleeper_${n}`)!() };
+    };
+
+    it('give their place to others meanwhile, and have the next one that is free', async () => {
+      const { lanes, come, heard, turn, end } = openAside();
+      for (let n = 0; n < 3; n += 1) expect(lanes.offer('ask', errand(n))).equal(true);
+      await turn();
+      expect(heard.splice(0)).deep.equal(['sleeper_0 begins', 'sleeper_1 begins']);
+      expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 1, waiting: 2 }]);
+      expect(lanes.offer('ask', errand(0)), 'it is still in hand').equal(true);
+      come.happen();
+      await turn();
+      expect(heard, 'the place is taken').deep.equal([]);
+      end(1);
+      await turn();
+      expect(heard.splice(0), 'before those who came later').deep.equal([
+        'sleeper_1 ends',
+        'sleeper_0: it came',
+      ]);
+      end(0);
+      await turn();
+      end(2);
+      await lanes.drained();
+      expect(heard).deep.equal(['sleeper_0 ends', 'sleeper_2 begins', 'sleeper_2 ends']);
+      expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 0, waiting: 0 }]);
+    });
+
+    it('are handed over when the lanes close, wherever they wait, and hear that it is not to be done here', async () => {
+      for (const hasCome of [false, true]) {
+        const { lanes, come, heard, turn, end } = openAside();
+        for (let n = 0; n < 2; n += 1) lanes.offer('ask', errand(n));
+        await turn();
+        if (hasCome) come.happen();
+        await turn();
+        expect(lanes.close().get('ask')).deep.equal([errand(0)]);
+        end(1);
+        await lanes.drained();
+        expect(heard).include('sleeper_0: not to do here').and.not.include('sleeper_0 ends');
+      }
+    });
+  });
+
   it('take what a job brings however many wait, and once closed nothing', async () => {
     const { lanes, begun } = open();
     for (let n = 0; n < 8; n += 1) void lanes.run('ask', errand(n));
