@@ -105,7 +105,7 @@ const ownRaces: Readonly<Record<string, string>> = {
   'packages/durable-actors/src/time-limit.ts': 'it is the tool',
   'packages/durable-actors/src/batch.ts': 'for room among those at work',
   'packages/durable-actors/src/sweep.ts': 'for room among those at work',
-  'packages/durable-actors/src/work.ts': 'its limit begins anew when the call is claimed',
+  'packages/durable-actors/src/patience.ts': 'its limit begins anew when the call does',
   'tools/embedded/server.ts': 'for a server to be ready, or to have ended',
 };
 

@@ -21,6 +21,7 @@ import { callQueue, type Handover, nextTimer, wakeQueue } from './handover.ts';
 import type { Aside, Errand, Lanes } from './lanes.ts';
 import type { Log } from './log.ts';
 import { isOutage } from './mongo.ts';
+import { withPatience } from './patience.ts';
 import type { Queues } from './queue.ts';
 import { inTime } from './time-limit.ts';
 
@@ -172,7 +173,7 @@ export class ActorWorkers {
     const claim = new Claim(clock, effect.atMostOnce && (() => actors.claim({ machine, id }, callId)));
     const earlierStarts = losses + (call.losses ?? 0);
     const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim, aside });
-    return this.#withPatience(making, callId, effect, claim);
+    return withPatience(making, this.#options.log, { callId, effect, claim });
   }
 
   /** Has the effect make the call, and tells what it answers; whose call it is is decided by the claim. */
@@ -229,7 +230,7 @@ export class ActorWorkers {
 
   /** Makes a call whose step is not committed yet, if there is a place free; what answers later is told as ever. */
   readonly #askAhead: AskAhead = (machine, doc, call) => {
-    const { actors, handover, lanes, clock } = this.#options;
+    const { actors, handover, lanes, clock, log } = this.#options;
     const effect = actors.definition(machine).calls[call.type]!;
     const queue = handover.queueOf(machine, doc, call);
     const errand = { machine, actor: doc._id, call: call.id };
@@ -259,7 +260,7 @@ export class ActorWorkers {
         else if ('postponeMs' in answer) handover.later(queue!, errand, answer.postponeMs);
       };
       const work = () =>
-        this.#withPatience(ask(), call.id, effect, claim).catch((error) => {
+        withPatience(ask(), log, { callId: call.id, effect, claim }).catch((error) => {
           this.#options.log.warn({ ...errand, queue, error: String(error) }, 'left to the sweep');
           clearTimeout(timer);
           resolve(undefined);
@@ -269,26 +270,6 @@ export class ActorWorkers {
       resolve(undefined);
     });
   };
-
-  /** One that hangs gives its place free once the sweep may have it made again; a late answer is still told. */
-  async #withPatience<T>(
-    making: Promise<T>,
-    callId: string,
-    effect: CallEffect,
-    claim: Claim,
-  ): Promise<T | undefined> {
-    const { log } = this.#options;
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<'over'>((resolve) => {
-      timer = setTimeout(resolve, effect.patienceMs, 'over').unref();
-    });
-    claim.whenBegun = () => timer?.refresh();
-    const first = await Promise.race([making, over]).finally(() => clearTimeout(timer));
-    if (first !== 'over') return first;
-    log.warn({ call: callId }, 'a call takes longer than anybody waits for it');
-    making.catch((error) => log.warn({ call: callId, error: String(error) }, 'late answer not told'));
-    return undefined;
-  }
 
   /** Tells the answer, also through an outage of MongoDB: it may be the only one there is. */
   async #answer(
