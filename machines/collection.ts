@@ -113,6 +113,10 @@ export type CollectionEvent =
   | ({ type: 'ask.reversed' } & Answer)
   | ({ type: 'ask.notFound' } & Answer)
   | { type: 'rail.noticed'; at: number }
+  /** The network's statement names this payment, and our books do not have it: the network is asked. */
+  | { type: 'statement.found'; at: number }
+  /** Two people say that a line of the statement is this payment. */
+  | { type: 'statement.ruled'; at: number; receipt: string }
   | ({ type: 'reverse.succeeded' } & Verdict)
   | ({ type: 'reverse.accepted' } & Answer)
   | ({ type: 'reverse.failed' } & Answer)
@@ -303,6 +307,17 @@ const ended = chart.createStateConfig({
         actions: ['keepReceipt', 'postLateReceipt', { type: 'raiseAlert', params: { kind: 'late_payment' } }],
       },
     ],
+    'statement.ruled': [
+      {
+        guard: 'isLateAccepted',
+        target: 'succeeded',
+        actions: ['settleSuccess', 'markLate', 'postCapture', 'recordEvent', 'openDeliveries'],
+      },
+      {
+        target: '.latePaid',
+        actions: ['keepReceipt', 'postLateReceipt', { type: 'raiseAlert', params: { kind: 'late_payment' } }],
+      },
+    ],
     'ask.succeeded': [
       {
         guard: 'isLateAccepted',
@@ -325,6 +340,7 @@ const ended = chart.createStateConfig({
     'ask.expired': { actions: 'closeAsk' },
     'ask.reversed': { actions: 'closeAsk' },
     'rail.noticed': { actions: 'ringBell' },
+    'statement.found': { actions: 'ringBell' },
     'operator.asked': { actions: 'ringBell' },
   },
 });
@@ -377,6 +393,7 @@ const latePaid = (status: 'failed' | 'expired') =>
     initial: 'held',
     on: {
       'push.succeeded': {},
+      'statement.ruled': {},
       'ask.succeeded': { actions: 'closeAsk' },
       'reverse.succeeded': { target: '.returned', actions: 'postReturn' },
     },
@@ -435,7 +452,7 @@ export function bornContext(input?: CollectionInput): CollectionContext {
 
 export const collectionMachine = chart.createMachine({
   id: 'collection',
-  version: '3',
+  version: '4',
   options: { maxIterations: 100 },
   context: ({ input }) => bornContext(input),
   initial: 'created',
@@ -478,6 +495,11 @@ export const collectionMachine = chart.createMachine({
           { actions: ['closeAsk', 'noteNotFound'] },
         ],
         'rail.noticed': { actions: 'ringBell' },
+        'statement.found': { actions: 'ringBell' },
+        'statement.ruled': {
+          target: 'succeeded',
+          actions: ['settleSuccess', 'postCapture', 'recordEvent', 'openDeliveries'],
+        },
         'operator.asked': { actions: 'ringBell' },
       },
       states: {
@@ -603,6 +625,7 @@ export const collectionMachine = chart.createMachine({
       on: {
         // A person who doubts it asks: a network that took the payment back does not say so by itself.
         'operator.asked': { actions: 'ringBell' },
+        'statement.found': { actions: 'ringBell' },
         'push.failed': { actions: 'recordContradiction' },
         'ask.undecided': { actions: 'closeAsk' },
         'ask.succeeded': { actions: 'closeAsk' },

@@ -32,6 +32,7 @@ import { showRequest } from './operators/requestAdmin.ts';
 import { search } from './operators/searchAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
+import * as reconciling from './reconciliation/admin.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
@@ -189,6 +190,10 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/ledger/trial-balance', 'viewer', books.showTrialBalance(deps)),
     route('GET', '/admin/ledger/entries', 'viewer', books.listEntries(deps)),
     route('GET', '/admin/ledger/audit', 'viewer', books.showAudit(deps)),
+    route('POST', '/admin/reconciliations', 'operator', reconciling.bringStatement(deps)),
+    route('GET', '/admin/reconciliations', 'viewer', reconciling.listReconciliations(deps)),
+    route('GET', '/admin/reconciliations/:id', 'viewer', reconciling.showReconciliation(deps)),
+    route('GET', '/admin/differences', 'viewer', reconciling.listDifferences(deps)),
     route('GET', '/admin/settlements', 'viewer', settling.listSettlements(deps)),
     route('POST', '/admin/settlements/run', 'operator', settling.runSettlement(deps)),
     route('GET', '/admin/settlements/:id', 'viewer', settling.showSettlement(deps)),

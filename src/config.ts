@@ -71,6 +71,8 @@ export interface Config {
   };
   /** The live rail of M-Pesa Tanzania; absent: live mode answers `channel_unavailable`. */
   mpesa: MpesaConfig | undefined;
+  /** Further titles of columns in M-Pesa's statements: `receipt=Risiti;details=Maelezo`. */
+  mpesaStatementColumns: string;
   /** Operators' alerts are posted here too. */
   alertWebhookUrl: string | undefined;
   /** Tests only: the named point at which the process kills itself. */
@@ -286,6 +288,7 @@ function toConfig(is: Settings): Config {
     },
     simulator: { delayMinMs, delayMaxMs, speed: is.SIMULATOR_SPEED },
     mpesa: mpesaOf(is),
+    mpesaStatementColumns: is.MPESA_STATEMENT_COLUMNS,
     alertWebhookUrl: is.ALERT_WEBHOOK_URL,
     failpoint: is.FAILPOINT,
   };

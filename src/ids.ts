@@ -21,7 +21,9 @@ export type IdPrefix =
   | 'fee'
   | 'opr'
   /** A link into the dashboard, and the session that it began. */
-  | 'dsh';
+  | 'dsh'
+  | 'dif'
+  | 'upl';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
 const waverMs = 1_000;

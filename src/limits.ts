@@ -37,6 +37,8 @@ export const limits = {
   amountMaxTzs: 5_000_000,
 
   requestTimeoutMs: 15 * secondMs,
+  /** For a network's statement to arrive. */
+  uploadTimeoutMs: 15 * minuteMs,
   /** A line on which MongoDB is silent for so long is given up: a request can wait for two of them. */
   mongoSilenceMs: 6 * secondMs,
   /** The same for work on all that is stored, which may rightly take minutes. */

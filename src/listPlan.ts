@@ -37,6 +37,9 @@ export interface ListFilter {
   failureCode?: string | undefined;
   endpointId?: string | undefined;
   eventId?: string | undefined;
+  /** Of differences: the statement, and the class. */
+  reconciliation?: string | undefined;
+  differenceKind?: string | undefined;
   /** Past their due moment by more than a minute. */
   overdueAt?: number | undefined;
   quarantined?: boolean | undefined;
@@ -62,7 +65,7 @@ export async function listPlan(filter: ListFilter, of: Listing): Promise<ListPla
 
 /** Conditions on a document, but for those that the index covers. */
 export function restOf(filter: ListFilter, ...covered: (keyof ListFilter)[]): StateQuery['rest'] {
-  const { mode, merchantId, states, msisdn, reference, failureCode, endpointId }: ListFilter = {
+  const { mode, merchantId, states, msisdn, reference, failureCode, endpointId, ...more }: ListFilter = {
     ...filter,
     ...Object.fromEntries(covered.map((name) => [name, undefined])),
   };
@@ -76,6 +79,8 @@ export function restOf(filter: ListFilter, ...covered: (keyof ListFilter)[]): St
     ...(reference ? { 'data.reference': { $eq: reference } } : {}),
     ...(failureCode ? { 'snapshot.context.failureCode': { $eq: failureCode } } : {}),
     ...(endpointId ? { 'data.endpointId': { $eq: endpointId } } : {}),
+    ...(more.reconciliation ? { 'data.reconciliation': { $eq: more.reconciliation } } : {}),
+    ...(more.differenceKind ? { 'data.kind': { $eq: more.differenceKind } } : {}),
   };
 }
 

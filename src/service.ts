@@ -171,6 +171,7 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
       run: strandedRelease(webhookDeps),
     },
     { name: 'retired indexes', everyMs: limits.minuteMs, run: () => retire(wired) },
+    { name: 'broken uploads', everyMs: limits.hourMs, run: () => wired.reconciliations.tidy() },
     { name: 'callbacks', everyMs: limits.minuteMs, run: () => callbacks.ringUnheard() },
     { name: 'alerts', everyMs: config.sweepIntervalMs, run: () => teller.tell() },
   ];
@@ -228,9 +229,9 @@ async function startListeners(
     app: Parameters<typeof listen>[0],
     port: number,
     host: string,
-    inspector?: Inspector,
+    { inspector, ...times }: { inspector?: Inspector; requestTimeoutMs?: number } = {},
   ): Promise<string> => {
-    const listener: Listener = await listen(app, { port, host, clock });
+    const listener: Listener = await listen(app, { port, host, clock, ...times });
     stops.push(() => listener.close());
     if (inspector) {
       inspector.attach(listener.server);
@@ -270,7 +271,8 @@ async function startListeners(
     ...{ ...wired, health, observe, metrics },
     gauges: new Gauges({ ...wired, metrics, needs: (mode) => readNeeds(wired, mode) }),
   });
-  const adminUrl = await open(operatorApp, config.adminPort, config.adminHost, inspectorOf(wired));
+  const more = { inspector: inspectorOf(wired), requestTimeoutMs: limits.uploadTimeoutMs };
+  const adminUrl = await open(operatorApp, config.adminPort, config.adminHost, more);
   return { baseUrl, adminUrl };
 }
 

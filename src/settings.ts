@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { durationText, type formats } from './formats.ts';
 import { limits } from './limits.ts';
+import { columnNames } from './statementColumns.ts';
 
 /**
  * THE SETTINGS: every environment variable of the service with its default, bounds and description. config.ts
@@ -286,6 +287,14 @@ export const settings = Type.Object(
     MPESA_ASK_DELAYS: text(
       'Waits between questions about a payment while its customer may approve; the last one repeats.',
       { format: 'durations', default: '20s,20s,30s,40s' },
+    ),
+    MPESA_STATEMENT_COLUMNS: text(
+      'Further titles of columns in M-Pesa statements, where an export names them otherwise.',
+      {
+        default: '',
+        pattern: `^(?:(?:${columnNames.join('|')})=[^=;]+(?:;|$))*$`,
+        wants: `column=Title, separated by ;, of ${columnNames.join(', ')}`,
+      },
     ),
     MPESA_CALLBACK_SECRET: optional("Last part of the callback's address, at least 16 characters.", {
       secret: true,

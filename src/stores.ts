@@ -24,6 +24,13 @@ import {
   railAnswersSpec,
   railSessionsSpec,
 } from './rails/rails.ts';
+import {
+  differencesSpec,
+  reconciliationsSpec,
+  statementLinesSpec,
+  statementPagesSpec,
+  statementsSpec,
+} from './reconciliation/reconciliation.ts';
 import { settlementsSpec } from './settlement/settlement.ts';
 import { talliesSpec, tallyProgressSpec } from './tallies/tallies.ts';
 import { attemptsSpec, deliveriesSpec, endpointsSpec, replaysSpec } from './webhooks/webhooks.ts';
@@ -35,6 +42,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   endpointsSpec,
   replaysSpec,
   settlementsSpec,
+  ...[reconciliationsSpec, differencesSpec, statementsSpec, statementPagesSpec, statementLinesSpec],
   stepsSpec,
   sharedPartsSpec,
   attemptsSpec,

@@ -58,6 +58,8 @@ import {
   TestRail,
 } from './rails/rails.ts';
 import { Recent } from './recent.ts';
+import { reconciliationDefinitions } from './reconciliation/effects.ts';
+import { differenceTerms, Reconciliations } from './reconciliation/reconciliation.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import {
   SettlementReader,
@@ -136,6 +138,8 @@ export interface Wired {
   webhookDeps: WebhookDeps;
   settlements: Settlements;
   settlementReader: SettlementReader;
+  /** Networks' statements beside the books. */
+  reconciliations: Reconciliations;
   auditWatch: AuditWatch;
   tallier: Tallier;
   /** Why requests were refused. */
@@ -167,15 +171,13 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const merchants = new Merchants({ db, clock, log, keyHashSecret: config.keyHashSecret });
   const webhooks = new Webhooks({ db, clock, config });
   const poster = posterOf(config, clock);
-
   // The engine needs the effects and some effects need the engine, which they reach when they run.
   const late = {} as { actors: Actors; bells: Bells; settlements: Settlements };
   const railDeps = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railDeps, late);
-  const slots = new Slots(clock);
   const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
   const webhookDeps: WebhookDeps = {
-    ...{ db, clock, config, events, poster, webhooks, slots, endpoints },
+    ...{ db, clock, config, events, poster, webhooks, endpoints, slots: new Slots(clock) },
     actors: () => late.actors,
   };
   const collectionDeps: CollectionDeps = {
@@ -190,6 +192,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
+    reconciliation: { db, clock, rails, terms: differenceTerms, actors: () => late.actors },
   });
   const runtime = new Runtime({
     ...{ db, clock, log, queues, definitions, lease, horizonMs },
@@ -208,9 +211,9 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, secret, heard: watch.heard });
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
-  const feePlan = (planId?: string) => feePlans.current(planId);
   const audited = { db: patientDb, clock, log, understood: readable(actors) };
-  const collections = new Collections({ db, actors, clock, log, config, rails, feePlan });
+  const current = { feePlan: (id?: string) => feePlans.current(id) };
+  const collections = new Collections({ ...{ db, actors, clock, log, config, rails }, ...current });
 
   return {
     ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
@@ -220,6 +223,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     operators: new Operators({ db, ...config }),
+    reconciliations: new Reconciliations({ db, clock, config }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
     auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
     tallier: new Tallier({ db: patientDb, clock, log }),
@@ -262,13 +266,17 @@ function railsOf(
   return { rails, prepareRails: () => breakers.prepare(), closeRails: () => mpesa.close() };
 }
 
-/** Every machine with its effects, in the order in which a payment meets them. */
-function definitionsOf(deps: {
+/** What the machines' effects need. */
+interface EffectDeps {
   collection: CollectionDeps;
   webhook: WebhookDeps;
   settlement: Parameters<typeof settlementCallEffects>[0];
   breaker: Parameters<typeof breakerCallEffects>[0];
-}): MachineDefinition[] {
+  reconciliation: Parameters<typeof reconciliationDefinitions>[0];
+}
+
+/** Every machine with its effects, in the order in which a payment meets them. */
+function definitionsOf(deps: EffectDeps): MachineDefinition[] {
   return [
     {
       name: 'collection',
@@ -322,6 +330,7 @@ function definitionsOf(deps: {
       calls: settlementCallEffects(deps.settlement),
       migrations: settlementMigrations,
     },
+    ...reconciliationDefinitions(deps.reconciliation),
     {
       name: 'breaker',
       plural: breakersSpec.name,

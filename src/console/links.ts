@@ -17,6 +17,8 @@ const places: Readonly<Record<string, Place>> = {
   rpl_: actor,
   'stl.': actor,
   'brk.': actor,
+  'rec.': actor,
+  dif_: actor,
   mer_: (id) => `/merchants/${id}`,
   evt_: (id) => `/deliveries?event=${id}`,
   key_: changes,
@@ -34,7 +36,9 @@ const idIn = new RegExp(
   `\\b(?:(?:${Object.keys(places)
     .filter((prefix) => prefix.endsWith('_'))
     .map((prefix) => prefix.slice(0, -1))
-    .join('|')})_${ulid}\\b|stl\\.(?:live|test)\\.mer_${ulid}\\.\\d{4}-\\d\\d-\\d\\d|brk\\.[A-Z_]+\\.[a-z]+)`,
+    .join(
+      '|',
+    )})_${ulid}\\b|stl\\.(?:live|test)\\.mer_${ulid}\\.\\d{4}-\\d\\d-\\d\\d|brk\\.[A-Z_]+\\.[a-z]+|rec\\.[A-Z_]+\\.\\d{4}-\\d\\d-\\d\\d)`,
   'g',
 );
 

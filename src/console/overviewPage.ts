@@ -24,6 +24,10 @@ const tileWords: Readonly<Record<string, readonly [name: string, advice: string,
   endpoint_failing: ['Endpoints about to be disabled', 'They have been failing for more than a day.'],
   endpoint_disabled: ['Endpoints disabled', 'Their deliveries are held, none is lost for 30 days.'],
   delivery_exhausted: ['Deliveries given up', 'Of the last seven days. They can be sent again.'],
+  difference_open: [
+    'Statement and books differ',
+    'The network, or its next file, cannot say why. Nothing is repaired by itself.',
+  ],
   quarantined: ['Set aside', 'Documents that could not be understood. They take no step.', true],
   wakeups_late: ['Wake-ups are late', 'Due for more than a minute.', true],
   no_worker: ['No worker', 'Nobody sweeps: prompts, webhooks and timers wait.', true],
@@ -55,7 +59,8 @@ function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview):
       tile.machine &&
       tile.kind !== 'endpoint_failing' &&
       tile.kind !== 'endpoint_disabled' &&
-      tile.kind !== 'delivery_exhausted'
+      tile.kind !== 'delivery_exhausted' &&
+      tile.kind !== 'difference_open'
         ? html`<small>${tile.machine}</small>`
         : '',
       tile.amount_tzs ? html`<small>${money(tile.amount_tzs)}</small>` : '',

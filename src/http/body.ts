@@ -40,6 +40,13 @@ export async function readRaw(ctx: Context, maxBytes: number): Promise<Buffer> {
   return collect(ctx, ctx.req, maxBytes, () => bodyTooLarge(maxBytes));
 }
 
+/** The body as it comes in. @throws `unsupported_media_type` for one that is compressed */
+export function streamOf(ctx: Context): Readable {
+  const encoding = ctx.req.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding !== 'identity') throw unsupportedMediaType('Send the file as it is, not compressed.');
+  return ctx.req;
+}
+
 const inflaters: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {
   gzip: createGunzip,
   deflate: createInflate,

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Principal } from '../principal.ts';
 import { refuseLive, refuseSuspended, roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
@@ -24,6 +25,8 @@ export interface InsideCall<Who> {
   body?: Record<string, unknown>;
   principal: Who;
   requestId: string;
+  /** For routes that take their body as it comes in. */
+  stream?: Readable;
   /** For routes that are carried out `once`, or are idempotent. */
   idempotencyKey?: string;
 }
@@ -123,14 +126,14 @@ function prepare<Who, Needed>(line: Line<Who, Needed>, { admit, carryOut }: Ways
   // Most routes are never called from within: their schemas are compiled by the first who does.
   let checks: ReturnType<typeof checksOf<Who>> | undefined;
   return async (call: InsideCall<Who>): Promise<Answer> => {
-    const { principal, params = {}, query, body = {}, requestId, idempotencyKey } = call;
+    const { principal, params = {}, query, body = {}, requestId, idempotencyKey, stream } = call;
     admit(line, principal);
     return carryOut(line, call, async (recordWrite) => {
       checks ??= checksOf(operation);
       checks.params?.(params);
       const read = checks.query(String(query ?? ''));
       checks.body?.(body, principal);
-      const nothing = { raw: undefined, idempotencyKey, recordWrite, onGone: () => {} };
+      const nothing = { raw: undefined, stream, idempotencyKey, recordWrite, onGone: () => {} };
       const request: HttpRequest<Who> = { ...nothing, principal, params, query: read, body, requestId };
       return operation.handler(request as Parameters<typeof operation.handler>[0]);
     });

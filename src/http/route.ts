@@ -32,6 +32,8 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
   body: Body;
   /** The body's bytes, on routes with `rawMaxBytes`. */
   raw: Buffer | undefined;
+  /** The body as it comes in, on routes that `streams`. */
+  stream: Readable | undefined;
   requestId: string;
   /** Present on idempotent routes, and where it was sent on those that are carried out `once`. */
   idempotencyKey: string | undefined;
@@ -99,6 +101,11 @@ export interface Operation<
   body?: Body;
   /** Takes the body as it is, of any type and at most so long; the handler finds it in `raw`. */
   rawMaxBytes?: number;
+  /**
+   * Takes the body as it comes in, of any length, and the handler reads it from `stream`. No limit of time: the caller's
+   * sending is part of the work.
+   */
+  streams?: boolean;
   /** Needs an Idempotency-Key, and replays (CONTRACT 5). An answer that holds a secret is kept `sealed`. */
   idempotent?: boolean | 'sealed';
   /** Takes an Idempotency-Key, need not have one, and refuses what comes again with it: a secret is shown once. */

@@ -14,7 +14,7 @@ import {
   refuseLive,
   refuseSuspended,
 } from './auth.ts';
-import { readJson, readRaw } from './body.ts';
+import { readJson, readRaw, streamOf } from './body.ts';
 import {
   AppError,
   type Fault,
@@ -142,12 +142,15 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     const state = ctx.state as RequestState;
     state.route = route.path;
     const inTime = withinTime(timeoutMs);
+    const sent = withinTime(timeoutMs, () => slowBody(ctx));
     const principal = await inTime(identify(ctx, state));
     if (limitRate) await inTime(limitRate(ctx, principal as Principal));
     if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
     if (operation.testOnly) refuseLive(principal as Principal);
-    const body = checkBody ? await readBody(ctx, (body) => checkBody(body, principal)) : undefined;
-    const raw = operation.rawMaxBytes === undefined ? undefined : await readRaw(ctx, operation.rawMaxBytes);
+    const body = checkBody ? await sent(readBody(ctx, (body) => checkBody(body, principal))) : undefined;
+    const raw =
+      operation.rawMaxBytes === undefined ? undefined : await sent(readRaw(ctx, operation.rawMaxBytes));
+    const stream = operation.streams ? streamOf(ctx) : undefined;
     const key = store || (operation.once && hasKey(ctx)) ? idempotencyKey(ctx) : undefined;
 
     const produce = async (recordWrite: RecordWrite): Promise<Answer> => {
@@ -160,6 +163,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
         query,
         body,
         raw,
+        stream,
         requestId: state.requestId,
         idempotencyKey: key,
         recordWrite,
@@ -169,7 +173,8 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     };
 
     if (!store || key === undefined) {
-      send(ctx, await inTime(produce(recordNothing)));
+      const answered = produce(recordNothing);
+      send(ctx, await (stream ? answered.catch((error) => leaveBody(ctx, error)) : inTime(answered)));
       return;
     }
     const { method, path } = ctx;
@@ -263,16 +268,32 @@ function idempotencyKey(ctx: Context): string {
  * A store that hangs must not hang the caller: all that one request waits for has one limit together. What takes
  * longer may still end well; a retry then finds its answer. The caller's own time, while he sends, does not count.
  */
-export function withinTime(limitMs: number): <T>(work: Promise<T>) => Promise<T> {
+export function withinTime(
+  limitMs: number,
+  late: () => never = noAnswer,
+): <T>(work: Promise<T>) => Promise<T> {
   let leftMs = limitMs;
   return async (work) => {
     const elapsedMs = stopwatch();
     try {
-      return await inTime(work, leftMs, noAnswer);
+      return await inTime(work, leftMs, late);
     } finally {
       leftMs -= elapsedMs();
     }
   };
+}
+
+/** A listener that takes long bodies waits for them: for a short one nobody waits so long. */
+function slowBody(ctx: Context): never {
+  ctx.set('Connection', 'close');
+  throw new AppError('request_timeout');
+}
+
+/** The rest of a body that was refused must not pass for the connection's next request. */
+function leaveBody(ctx: Context, error: unknown): never {
+  ctx.req.resume();
+  ctx.set('Connection', 'close');
+  throw error;
 }
 
 function noAnswer(): never {

@@ -14,7 +14,7 @@ import { eatDate } from '../time.ts';
 type Sum = { account: string; debitTzs: number; creditTzs: number };
 
 /** Sums of all entries of a mode posted before a midnight. Made once, never changed. `_id`: `{mode}:{date}`. */
-interface ClosingDoc {
+export interface ClosingDoc {
   _id: string;
   mode: Mode;
   /** 00:00 EAT of the date. */
@@ -99,8 +99,15 @@ export async function* wrongClosings(
   }
 }
 
-async function newestClosing(db: Db, mode: Mode): Promise<ClosingDoc | undefined> {
-  const found = await db.collection<ClosingDoc>(closingsSpec.name).findOne({ mode }, { sort: { until: -1 } });
+function newestClosing(db: Db, mode: Mode): Promise<ClosingDoc | undefined> {
+  return newestClosingBy(db, mode);
+}
+
+/** The newest closing of a mode, of those that were made up to a moment if one is named. */
+export async function newestClosingBy(db: Db, mode: Mode, by?: Date): Promise<ClosingDoc | undefined> {
+  const found = await db
+    .collection<ClosingDoc>(closingsSpec.name)
+    .findOne({ mode, ...(by && { until: { $lte: by } }) }, { sort: { until: -1 } });
   return found ?? undefined;
 }
 

@@ -17,6 +17,15 @@ import { type Bucket, entryTypes, postingKeys } from './postings.ts';
 export { type AuditCursor, type AuditReport, auditAll, auditRecent } from './auditor.ts';
 export type { Breach } from './breach.ts';
 export type { Understood } from './captures.ts';
+export {
+  type ClearingFact,
+  type CollectionFact,
+  clearingAccount,
+  clearingAt,
+  clearingFacts,
+  clearingPage,
+  holdersOf,
+} from './clearing.ts';
 export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
 export {
   type EntryFilter,
@@ -77,6 +86,12 @@ export {
   statementOf,
   statementTrailingMs,
 } from './statement.ts';
+export {
+  type StatementFact,
+  statementCharged,
+  statementFollowed,
+  statementReleased,
+} from './statementPostings.ts';
 export { stripeOf } from './stripe.ts';
 export { type AuditState, AuditWatch, auditsSpec, breachesSpec } from './watch.ts';
 

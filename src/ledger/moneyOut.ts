@@ -114,16 +114,19 @@ export function heldByRefund({
   return amountTzs - feeReturnedTzs;
 }
 
-/** Our own money went from a rail's wallet to the bank, or back (`to`). It concerns no merchant. */
+/**
+ * Our own money went from a rail's wallet to the bank, or back (`to`). It concerns no merchant. `fact` tells apart
+ * several of one source.
+ */
 export function floatMoved(
-  float: Omit<Outgoing, 'merchantId'> & { channel: string; to: 'bank' | 'wallet' },
+  float: Omit<Outgoing, 'merchantId'> & { channel: string; to: 'bank' | 'wallet'; fact?: string },
 ): JournalEntry {
-  const { amountTzs, to } = float;
+  const { amountTzs, to, fact = 'float_moved' } = float;
   const { mode, currency, source } = float;
   const bank = lineOf(accountName(mode, currency, 'bank'), to === 'bank' ? 'debit' : 'credit', amountTzs, {});
   const wallet = paidFrom(float, to === 'bank' ? 'credit' : 'debit');
   const lines = to === 'bank' ? [bank, wallet] : [wallet, bank];
-  return entryOf({ ...float, merchantId: null }, 'float.moved', `${mode}:${source.id}:float_moved`, lines);
+  return entryOf({ ...float, merchantId: null }, 'float.moved', `${mode}:${source.id}:${fact}`, lines);
 }
 
 /** Of available into reserved, or back. */

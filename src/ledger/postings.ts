@@ -29,6 +29,9 @@ export const entryTypes = [
   'refund.released',
   'refund.found_paid',
   'float.moved',
+  'statement.charged',
+  'statement.followed',
+  'statement.released',
 ] as const;
 export type EntryType = (typeof entryTypes)[number];
 
@@ -146,6 +149,7 @@ export const postingKeys = {
   lateAccepted: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_accepted`,
   lateReturned: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_returned`,
   reversed: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:reversed`,
+  statement: (mode: Mode, sourceId: string, fact: string) => `${mode}:${sourceId}:${fact}`,
   settled: (bucket: Omit<Bucket, 'amountTzs' | 'currency'>, part: number) =>
     `${bucket.mode}:stl:${bucket.merchantId}:${bucket.date}:${bucket.stripe}:${part}`,
 };

@@ -15,8 +15,7 @@ export function receiptWrites(entry: JournalEntry): Write[] {
   const { type, providerReference, source, lines } = entry;
   const clearing = lines.map(({ account }) => account).find(isClearing);
   if (providerReference === null || clearing === undefined) return [];
-  // As printed or as typed: one receipt.
-  const _id = `${clearing}:${providerReference.trim().toUpperCase()}`;
+  const _id = receiptId(clearing, providerReference);
   if (type === 'collection.succeeded' || type === 'late.held') {
     return [
       { op: 'insert', into: receiptsSpec.name, doc: { _id, collectionId: source.id }, onDuplicate: 'refuse' },
@@ -24,6 +23,11 @@ export function receiptWrites(entry: JournalEntry): Write[] {
   }
   if (type !== 'success.reversed') return [];
   return [{ op: 'remove', into: receiptsSpec.name, filter: { _id, collectionId: source.id } }];
+}
+
+/** As printed or as typed: one receipt of one clearing account. */
+export function receiptId(clearing: string, receipt: string): string {
+  return `${clearing}:${receipt.trim().toUpperCase()}`;
 }
 
 function isClearing(account: string): boolean {

@@ -21,6 +21,7 @@ import {
   Reason,
 } from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
+import { idPattern } from '../ids.ts';
 import { presentEntry } from '../ledger/admin.ts';
 import { entriesIn, receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
@@ -49,10 +50,15 @@ const machineByPrefix: Readonly<Record<string, string>> = {
   rpl_: 'replay',
   'stl.': 'settlement',
   'brk.': 'breaker',
+  'rec.': 'reconciliation',
+  dif_: 'difference',
 };
 
 const ActorId = Type.Object({
-  id: Type.String({ maxLength: 80, pattern: '^(?:col_|dlv_|we_|rpl_|stl\\.|brk\\.)[0-9A-Za-z._-]+$' }),
+  id: Type.String({
+    maxLength: 80,
+    pattern: '^(?:col_|dlv_|we_|rpl_|dif_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
+  }),
 });
 
 /** The machine of an actor's id. */
@@ -197,6 +203,10 @@ function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
     if (body[param] === undefined || body.outcome === outcome) continue;
     faults.push({ param, code: 'parameter_unknown', message: `${param} goes with the outcome ${outcome}.` });
   }
+  if (body.collection !== undefined && body.type !== 'operator.ruled') {
+    const message = 'collection goes with operator.ruled.';
+    faults.push({ param: 'collection', code: 'parameter_unknown', message });
+  }
   return faults;
 }
 
@@ -214,6 +224,7 @@ const OperatorEvent = Type.Object(
     outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
     failureCode: Type.Optional(Type.Enum([...failureCodes])),
     receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    collection: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('col') })),
   },
   { title: 'OperatorEvent', additionalProperties: false },
 );

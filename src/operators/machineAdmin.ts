@@ -164,7 +164,7 @@ export function drawMermaid({ actors }: MachineAdminDeps) {
 }
 
 /** Ids of these carry no time. */
-const timeless = ['settlement', 'breaker'];
+const timeless = ['settlement', 'breaker', 'reconciliation'];
 
 export function listMachineActors({ db, clock, actors }: MachineAdminDeps) {
   return forOperators({

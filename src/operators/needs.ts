@@ -8,6 +8,7 @@ import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
+import { awaitingStates, differencesSpec } from '../reconciliation/reconciliation.ts';
 import { type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { inStates } from '../standing.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
@@ -27,6 +28,7 @@ export type TileKind =
   | 'endpoint_failing'
   | 'endpoint_disabled'
   | 'delivery_exhausted'
+  | 'difference_open'
   | 'quarantined'
   | 'wakeups_late'
   | 'no_worker'
@@ -87,6 +89,7 @@ export async function readNeeds(deps: OverviewDeps, mode: Mode): Promise<Tile[]>
     settlements(deps, mode),
     endpoints(deps, mode),
     exhausted(deps, mode),
+    differences(deps, mode),
     quarantined(deps, mode),
     wakeupsLate(deps, mode),
     machinery(deps, mode),
@@ -269,6 +272,17 @@ async function exhausted({ db, actors, clock }: OverviewDeps, mode: Mode): Promi
   );
   const link = `/admin/deliveries?mode=${mode}&status=failed&newer_than=${exhaustedMs / limits.secondMs}`;
   return [tile('delivery_exhausted', link, { ...sum, machine: 'delivery' })];
+}
+
+/** Where a statement and our books do not agree, and only a person can say why. */
+async function differences({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(
+    db,
+    differencesSpec.name,
+    standing(actors, 'difference', mode, awaitingStates),
+  );
+  const link = `/admin/machines/difference/actors?mode=${mode}&state=${awaitingStates.join(',')}`;
+  return [tile('difference_open', link, { ...sum, amount_tzs: amountTzs, machine: 'difference' })];
 }
 
 /** One tile for each machine that has some. */

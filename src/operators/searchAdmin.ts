@@ -12,6 +12,7 @@ import { limits } from '../limits.ts';
 import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { type Mode, modes } from '../mode.ts';
 import { breakersSpec } from '../rails/rails.ts';
+import { differencesSpec, reconciliationsSpec } from '../reconciliation/reconciliation.ts';
 import { type SettlementReader, settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
 import { operatorsSpec } from './operators.ts';
@@ -36,6 +37,8 @@ const places: readonly {
   { prefix: 'rpl_', object: 'replay', stored: replaysSpec.name, link: actorLink },
   { prefix: 'stl.', object: 'settlement', stored: settlementsSpec.name, link: actorLink },
   { prefix: 'brk.', object: 'breaker', stored: breakersSpec.name, link: actorLink },
+  { prefix: 'rec.', object: 'reconciliation', stored: reconciliationsSpec.name, link: actorLink },
+  { prefix: 'dif_', object: 'difference', stored: differencesSpec.name, link: actorLink },
   { prefix: 'mer_', object: 'merchant', stored: merchantsSpec.name, link: (id) => `/admin/merchants/${id}` },
   { prefix: 'evt_', object: 'event', stored: eventsSpec.name, link: (id) => `/admin/deliveries?event=${id}` },
   { prefix: 'key_', object: 'api_key', stored: apiKeysSpec.name, link: (id) => `/admin/audit?target=${id}` },

@@ -25,6 +25,8 @@ export interface Decision {
   outcome?: string;
   failureCode?: string;
   receipt?: string;
+  /** Of a difference: the collection whose payment it is. */
+  collection?: string;
 }
 
 export const proposalsSpec: MongoCollectionSpec = { name: 'proposals' };
@@ -34,11 +36,17 @@ export const proposalLifeMs = limits.dayMs;
 /** They ask the network, or repeat what was decided already; everything else that an operator tells a payment decides. */
 export const decidesNothing: readonly string[] = ['operator.asked', 'operator.retried'];
 
+/** A statement is no verdict by itself: what is booked by it takes two people, whatever the amount. */
+const alwaysForTwo: Readonly<Record<string, readonly string[]>> = {
+  difference: ['operator.ruled', 'operator.accepted'],
+};
+
 /** Whether this takes two people. `aloneMaxTzs`: the largest amount that one decides about. */
 export function needsSecond(
   { machine, type, amountTzs }: { machine: string; type: string; amountTzs: number },
   aloneMaxTzs: number,
 ): boolean {
+  if (alwaysForTwo[machine]?.includes(type)) return true;
   return machine === 'collection' && !decidesNothing.includes(type) && amountTzs > aloneMaxTzs;
 }
 
@@ -54,7 +62,9 @@ function stored(db: Db, id: string): Promise<ProposalDoc | null> {
 }
 
 export function isSame(one: Decision, other: Decision): boolean {
-  return (['type', 'outcome', 'failureCode', 'receipt'] as const).every((name) => one[name] === other[name]);
+  return (['type', 'outcome', 'failureCode', 'receipt', 'collection'] as const).every(
+    (name) => one[name] === other[name],
+  );
 }
 
 /** The write that proposes, in the place of whatever was proposed before. Committing it is a race with others who do. */

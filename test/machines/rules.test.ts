@@ -213,6 +213,15 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
   }),
   settlement: fc.record({ createdAt: at, dueAtMs: at, isTest: fc.boolean() }),
   replay: fc.record({ createdAt: at, pageDelayMs: fc.integer() }),
+  reconciliation: fc.record({ createdAt: at, judgeAtMs: at }),
+  difference: fc.record({
+    createdAt: at,
+    asks: fc.nat({ max: 10_000 }),
+    terms: fc.oneof(
+      fc.constant({}),
+      fc.record({ askLadderMs: ladder, silentMs: odd, fileMs: odd, lookMs: odd }),
+    ),
+  }),
   breaker: fc.record({
     createdAt: at,
     probes: fc.nat({ max: 1_000_000 }),

@@ -25,6 +25,15 @@ import {
   deliveryWrites,
 } from '../../machines/delivery.ts';
 import {
+  type DifferenceContext,
+  type DifferenceEvent,
+  type DifferenceInput,
+  differenceCalls,
+  differenceKinds,
+  differenceMachine,
+  differenceWrites,
+} from '../../machines/difference.ts';
+import {
   type EndpointContext,
   type EndpointEvent,
   type EndpointInput,
@@ -32,6 +41,14 @@ import {
   endpointMachine,
   endpointWrites,
 } from '../../machines/endpoint.ts';
+import {
+  type ReconciliationContext,
+  type ReconciliationEvent,
+  type ReconciliationInput,
+  reconciliationCalls,
+  reconciliationMachine,
+  reconciliationWrites,
+} from '../../machines/reconciliation.ts';
 import {
   type ReplayEvent,
   type ReplayInput,
@@ -100,6 +117,8 @@ function collectionMoves(position: Position): Move[] {
       say({ type: 'ask.notFound', askedAt, at: Math.max(at, askedAt) }, name),
     ),
     say({ type: 'rail.noticed' }),
+    say({ type: 'statement.found' }),
+    say({ type: 'statement.ruled', receipt: 'R-LINE' }),
     ...(context.returnSentAt === null
       ? []
       : [
@@ -332,6 +351,96 @@ const replayModel: Model = {
   abstract: ({ state, timers }) => ({ state, next: earliestOf(timers)?.id }),
 };
 
+const reconciliationModel: Model = {
+  name: 'reconciliation',
+  machine: reconciliationMachine as unknown as AnyStateMachine,
+  writes: reconciliationWrites,
+  calls: reconciliationCalls,
+  variants: [
+    {
+      name: 'of a day',
+      input: { at: startMs, judgeAtMs: startMs + 24 * hourMs } satisfies ReconciliationInput,
+    },
+  ],
+  moves: (position) => {
+    const { at, say, fire } = teller<ReconciliationEvent>(position);
+    const { judgeAtMs } = position.context as unknown as ReconciliationContext;
+    const page = { cursor: '500', hasMore: true };
+    const last = { cursor: null, hasMore: false };
+    const tallies = { matched: { count: 500, tzs: 5_000_000 } };
+    const agreement = { statementTzs: 9, ledgerTzs: 9, openTzs: 0, transitTzs: 0, unexplainedTzs: 0 };
+    return [
+      ...fire,
+      say({ type: 'page.imported', imported: 499, repeated: 1, ...page }),
+      say({ type: 'page.imported', imported: 500, repeated: 0, ...last }, 'page.imported, the last'),
+      say({ type: 'lines.matched', fresh: 0, tallies, ...page }),
+      say({ type: 'lines.matched', fresh: 0, tallies, ...last }, 'lines.matched, the last'),
+      say({ type: 'lines.matched', fresh: 2, tallies, ...last }, 'lines.matched, some too young'),
+      say({ type: 'books.matched', fresh: 0, tallies, ...page }),
+      say({ type: 'books.matched', fresh: 0, tallies, ...last }, 'books.matched, the last'),
+      say(
+        { type: 'books.matched', fresh: 2, tallies, ...last, at: Math.max(at, judgeAtMs) },
+        'books.matched when all can be judged',
+      ),
+      say({ type: 'balances.compared', agreement }),
+      say(
+        { type: 'balances.compared', agreement: { ...agreement, unexplainedTzs: 5 } },
+        'balances.compared, and they differ',
+      ),
+      say({ type: 'operator.closed', reason: 'because' }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { fresh, rounds, isClosing, agreement } = context as unknown as ReconciliationContext;
+    const isAgreed = agreement && agreement.unexplainedTzs === 0;
+    return {
+      ...{ state, isFresh: fresh > 0, rounds: Math.min(rounds, 2), isClosing, isAgreed },
+      next: earliestOf(timers)?.id,
+    };
+  },
+};
+
+const differenceModel: Model = {
+  name: 'difference',
+  machine: differenceMachine as unknown as AnyStateMachine,
+  writes: differenceWrites,
+  calls: differenceCalls,
+  variants: differenceKinds.map((kind) => ({
+    name: kind,
+    input: {
+      ...{ at: startMs, kind },
+      terms: {
+        ...{ askLadderMs: [10 * secondMs, hourMs], silentMs: 3 * hourMs },
+        ...{ fileMs: 24 * hourMs, lookMs: hourMs },
+      },
+    } satisfies DifferenceInput,
+  })),
+  moves: (position) => {
+    const { say, fire } = teller<DifferenceEvent>(position);
+    const reason = 'because';
+    return [
+      ...fire,
+      say({ type: 'books.agreed' }),
+      say({ type: 'books.agreed', settledAt: startMs }, 'books.agreed by an entry of another day'),
+      say({ type: 'books.unmoved' }),
+      say({ type: 'line.arrived', bookedAt: startMs }),
+      say({ type: 'rail.confirmed' }),
+      say({ type: 'rail.denied' }),
+      say({ type: 'collection.ruled' }),
+      say({ type: 'collection.refused' }),
+      say({ type: 'operator.asked', reason }),
+      say({ type: 'operator.ruled', reason }),
+      say({ type: 'operator.ruled', reason, collection: 'col_1' }, 'operator.ruled for a collection'),
+      say({ type: 'operator.accepted', reason }),
+      say({ type: 'operator.returned', reason }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { kind, asks, isFollowed } = context as unknown as DifferenceContext;
+    return { state, kind, isFollowed, asks: Math.min(asks, 2), next: earliestOf(timers)?.id };
+  },
+};
+
 export const models: readonly Model[] = [
   collectionModel,
   deliveryModel,
@@ -339,4 +448,6 @@ export const models: readonly Model[] = [
   settlementModel,
   breakerModel,
   replayModel,
+  reconciliationModel,
+  differenceModel,
 ];

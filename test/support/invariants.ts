@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import type { BreakerContext } from '../../machines/breaker.ts';
 import type { CollectionContext } from '../../machines/collection.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { DifferenceContext } from '../../machines/difference.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
+import type { ReconciliationContext } from '../../machines/reconciliation.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Chart, Position } from './charts.ts';
@@ -48,6 +50,8 @@ export function checked(
   if (model.name === 'settlement') checkSettlement(step);
   if (model.name === 'breaker') checkBreaker(step);
   if (model.name === 'replay') checkReplay(step);
+  if (model.name === 'reconciliation') checkReconciliation(step);
+  if (model.name === 'difference') checkDifference(step);
   return history;
 }
 
@@ -297,5 +301,46 @@ function checkReplay({ before, move, after, history }: Step): void {
   expect(pages, 'one page at a time').to.be.at.most(1 + (history.taken['page.replayed'] ?? 0));
   if (move.event.type === 'page.replayed' && after.taken.length > 0) {
     expect(context.cursor, 'the place is kept').to.equal(move.event.cursor ?? before!.context.cursor);
+  }
+}
+
+const stages = ['importing', 'matching', 'open', 'closed'];
+
+function checkReconciliation({ before, move, after }: Step): void {
+  const context = after.context as unknown as ReconciliationContext;
+  const stageOf = ({ state }: Position) => stages.indexOf(state.split('.', 1)[0]!);
+  if (before) expect(stageOf(after), 'never goes back').to.be.at.least(stageOf(before));
+  const isClosed = after.state === 'closed';
+  expect(context.endedAt !== null, 'endedAt').to.equal(isClosed);
+  if (isClosed) expect(context.agreement?.unexplainedTzs, 'closed where both agree').to.equal(0);
+  if (isClosed && before?.state !== 'closed') {
+    expect(before!.context.isClosing, 'a person closes it').to.equal(true);
+  }
+  if (names(after).includes('postCharges')) expect(move.event.type).to.equal('lines.matched');
+  const isTaken = after.taken.length > 0;
+  if (isTaken && move.event.type === 'page.imported') {
+    const imported = before!.context.imported as number;
+    expect(context.imported).to.equal(imported + (move.event.imported as number));
+  }
+  const pages = names(after).filter((name) => /^(importPage|match)/.test(name));
+  expect(pages.length, 'one page at a time').to.be.at.most(1);
+}
+
+function checkDifference({ before, after, history }: Step): void {
+  const context = after.context as unknown as DifferenceContext;
+  const times = (action: string) => history.asked[action] ?? 0;
+  const open = times('followStatement') - times('releaseStatement');
+  expect(open, 'what is followed is released at most once').to.be.within(0, 1);
+  expect(context.isFollowed, 'isFollowed').to.equal(open === 1);
+  const isEnded = /^(explained|resolved)$/.test(after.state);
+  expect(context.endedAt !== null, 'endedAt').to.equal(isEnded);
+  if (isEnded) expect(after.timers, 'rests').to.deep.equal([]);
+  if (after.state === 'explained') expect(open, 'nothing is left in suspense').to.equal(0);
+  if (before && /^(explained|resolved)$/.test(before.state)) {
+    expect(after.state, 'ended for good').to.equal(before.state);
+  }
+  if (before && !before.state.startsWith('awaitingOperator') && after.state.startsWith('awaitingOperator')) {
+    const isTold = alerts(after).length === 1 || context.kind === 'unclaimed' || before.state === 'returning';
+    expect(isTold, 'a person hears of it').to.equal(true);
   }
 }

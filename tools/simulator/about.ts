@@ -152,6 +152,11 @@ export const behaviours: readonly Behaviour[] = [
     is: 'observed',
     source: 'clients that treat it as INS-23',
   },
+  {
+    behaviour: 'the statement: its columns, charges as rows of their own, what failed among it',
+    is: 'modelled',
+    source: 'published samples of the organisation export (GET /_sim/statement.csv?date=)',
+  },
   { behaviour: 'a query answers with no amount', is: 'documented', source: openApi },
   { behaviour: 'reversal by transaction id; INS-18 for an unknown one', is: 'documented', source: openApi },
   {

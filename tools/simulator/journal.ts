@@ -30,6 +30,8 @@ export type Line =
   | { kind: 'told'; reference: string; by: 'push' | 'query' | 'callback'; atMs: number }
   | { kind: 'session'; session: string; atMs: number }
   | { kind: 'sessionEnd'; session: string; atMs: number }
+  /** A payment that had ended without money is paid all the same. */
+  | { kind: 'afterAll'; reference: string; atMs: number }
   | { kind: 'withdrawal'; provider: string; amountTzs: number; atMs: number };
 
 const fileName = 'journal.jsonl';

@@ -66,6 +66,7 @@ export class Network {
   readonly #atOnce = new Set<string>();
   readonly #balances = new Map<string, number>();
   readonly #debits: Extract<Line, { kind: 'debit' }>[] = [];
+  readonly #withdrawals: Extract<Line, { kind: 'withdrawal' }>[] = [];
   readonly #told = new Set<string>();
   readonly #settling = new Map<string, Promise<void>>();
 
@@ -80,6 +81,10 @@ export class Network {
 
   get debits(): readonly Extract<Line, { kind: 'debit' }>[] {
     return this.#debits;
+  }
+
+  get withdrawals(): readonly Extract<Line, { kind: 'withdrawal' }>[] {
+    return this.#withdrawals;
   }
 
   /** What will become of a push. */
@@ -154,6 +159,14 @@ export class Network {
     await this.#options.journal.append(line);
   }
 
+  /** The customer pays now, whatever was said of it before. */
+  async payAfterAll(payment: Payment): Promise<void> {
+    const line = { kind: 'afterAll', reference: payment.reference, atMs: this.#options.clock.now() } as const;
+    this.#remember(line);
+    await this.#options.journal.append(line);
+    await this.settle(payment);
+  }
+
   async reverse(payment: Payment, conversation: string): Promise<void> {
     const { reference, amountTzs } = payment;
     const atMs = this.#options.clock.now();
@@ -213,7 +226,15 @@ export class Network {
       case 'refusal':
         if (line.code === 'INS-10') this.#again.add(line.reference);
         break;
+      case 'afterAll':
+        if (!payment) break;
+        payment.scenario = {
+          outcome: { kind: 'paid', afterMs: line.atMs - payment.pushedAtMs },
+          callbacksMs: [],
+        };
+        break;
       case 'withdrawal':
+        this.#withdrawals.push(line);
         this.#pay(line.provider, -line.amountTzs);
         break;
       case 'session':

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { type Clock, SystemClock } from '@kusanya/durable-actors';
 import { debitMs } from '../../src/rails/rails.ts';
 import { Callbacks, type Heard } from './callbacks.ts';
@@ -14,6 +15,7 @@ import { OpenApi, operationAt } from './openapi.ts';
 import type { Reply } from './replies.ts';
 import { Sessions } from './sessions.ts';
 import { Sleeper } from './sleeper.ts';
+import { plantKinds, type StatementOptions, statementOf } from './statement.ts';
 
 /** The wire simulator: Vodacom's OpenAPI on loopback, with a memory on disk and a control plane under /_sim. */
 export interface SimulatorOptions {
@@ -58,6 +60,8 @@ export interface Simulator {
   heard: Heard;
   invariants(): Invariants;
   carelessness(): Carelessness;
+  /** The statement of a day, as the organisation exports it. */
+  statement(options: Omit<StatementOptions, 'provider'> & { provider?: string }): string;
   close(): Promise<void>;
 }
 
@@ -90,6 +94,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     heard: callbacks.heard,
     invariants: () => network.invariants(),
     carelessness: () => network.carelessness(),
+    statement: ({ provider = usualProvider, ...rest }) =>
+      [...statementOf(network, { provider, ...rest })].join(''),
     close: async () => {
       sleeper.wakeAll();
       await closeServer(server);
@@ -157,6 +163,10 @@ type Parts = Controlled & { openApi: OpenApi };
 async function handle(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://simulator');
   const body = await readBody(request);
+  if (request.method === 'GET' && url.pathname === '/_sim/statement.csv') {
+    writeStatement(response, url.searchParams, parts);
+    return;
+  }
   if (url.pathname.startsWith('/_sim/')) {
     const { status, answer } = control(request.method ?? '', url.pathname, body, parts);
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer, null, 2));
@@ -172,6 +182,24 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
   const fields = request.method === 'GET' ? Object.fromEntries(url.searchParams) : body;
   const call = { operation, authorization, origin, fields: (fields ?? {}) as Record<string, unknown> };
   speak(request, response, await parts.openApi.answer(call));
+}
+
+/** `?date=2026-11-21&plant=unclaimed,amount_differs:<reference>`: a day's statement, with what is planted in it. */
+function writeStatement(response: ServerResponse, query: URLSearchParams, { network }: Parts): void {
+  const plants = (query.get('plant') ?? '').split(',').flatMap((each) => {
+    const [name, reference] = each.split(':');
+    const kind = plantKinds.find((known) => known === name);
+    return kind ? [{ kind, ...(reference === undefined ? {} : { reference }) }] : [];
+  });
+  const date = query.get('date') ?? '';
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) {
+    response.writeHead(400, { 'Content-Type': 'text/plain' }).end('date=YYYY-MM-DD is wanted\n');
+    return;
+  }
+  const provider = query.get('provider') ?? usualProvider;
+  const openingTzs = Number(query.get('opening') ?? 0);
+  response.writeHead(200, { 'Content-Type': 'text/csv; charset=utf-8' });
+  Readable.from(statementOf(network, { date, provider, plants, openingTzs })).pipe(response);
 }
 
 /** Says a reply over the line, or does to the line what it says. */

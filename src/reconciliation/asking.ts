@@ -1,0 +1,163 @@
+import {
+  type Actors,
+  type CallAnswer,
+  type CallView,
+  type Clock,
+  StepRefused,
+  type Write,
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
+import { holdersOf } from '../ledger/ledger.ts';
+import { answerWrite, type Rails } from '../rails/rails.ts';
+import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
+import { factsOf, type OwnFact } from './facts.ts';
+import { stampOf } from './matching.ts';
+
+/** What a difference does: asks, looks at the books, and tells a collection what two people decided. */
+export interface AskDeps {
+  db: Db;
+  clock: Clock;
+  actors(): Actors;
+  rails: Rails;
+}
+
+type Told = { agreed: { fact?: OwnFact; settledAt?: number } } | undefined;
+
+const unmoved: CallAnswer = { event: { type: 'books.unmoved' } };
+
+/** Whether books and statement agree by now; else nothing has changed. */
+export async function readBooks(deps: AskDeps, { doc }: CallView): Promise<CallAnswer> {
+  const { data } = doc as DifferenceDoc;
+  const told = await lookedAt(deps.db, data);
+  return told ? agreed(data, told.agreed) : unmoved;
+}
+
+function agreed(
+  { lineId, bookedAt }: DifferenceDoc['data'],
+  { fact, settledAt }: { fact?: OwnFact; settledAt?: number },
+): CallAnswer {
+  const event = { type: 'books.agreed', ...(settledAt === undefined ? {} : { settledAt }) };
+  return { event, writes: stampWrites(lineId, bookedAt, fact) };
+}
+
+/** The line keeps which entry is the same fact. */
+function stampWrites(lineId: string | null, bookedAt: Date, fact: OwnFact | undefined): Write[] {
+  if (lineId === null || !fact) return [];
+  const update = { $set: stampOf({ bookedAt }, fact) };
+  return [{ op: 'update', into: statementLinesSpec.name, filter: { _id: lineId }, update, onMiss: 'race' }];
+}
+
+async function lookedAt(db: Db, data: DifferenceDoc['data']): Promise<Told> {
+  switch (data.kind) {
+    case 'missing_here':
+    case 'unclaimed':
+      return received(db, data);
+    case 'missing_there':
+      return arrivedOrUndone(db, data);
+    case 'reversed_there': {
+      const { back } = data.collection ? await factsOf(db, data, data.collection) : {};
+      return back && back.tzs === data.effectTzs ? { agreed: { fact: back } } : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Some collection has received just this money: by its receipt, or the one that the line names. */
+async function received(db: Db, data: DifferenceDoc['data']): Promise<Told> {
+  const { receipt, collection, effectTzs, rail, currency } = data;
+  const holder =
+    receipt === null
+      ? undefined
+      : (await holdersOf(db, { mode: 'live', rail, currency }, [receipt])).get(receipt);
+  const id = holder ?? collection;
+  if (!id) return undefined;
+  const { capture } = await factsOf(db, data, id);
+  const isIt = capture && capture.tzs === effectTzs && (holder !== undefined || capture.receipt === null);
+  return isIt ? { agreed: { fact: capture } } : undefined;
+}
+
+/** Its line has come, or our books took back what never was. */
+async function arrivedOrUndone(db: Db, data: DifferenceDoc['data']): Promise<Told> {
+  const { entry, collection, effectTzs } = data;
+  const line = await db
+    .collection<StatementLineDoc>(statementLinesSpec.name)
+    .findOne({ entry: entry ?? '' }, { projection: { _id: 1 } });
+  if (line) return { agreed: {} };
+  if (!collection || effectTzs > 0) return undefined;
+  const { back } = await factsOf(db, data, collection);
+  return back && back.tzs === effectTzs ? { agreed: { settledAt: back.at.getTime() } } : undefined;
+}
+
+/** Has the collection ask, or asks the network itself; whoever agrees first ends it. */
+export async function askRail(deps: AskDeps, view: CallView): Promise<CallAnswer> {
+  const { data } = view.doc as DifferenceDoc;
+  const told = await lookedAt(deps.db, data);
+  if (told) return agreed(data, told.agreed);
+  if (data.collection === null) return unmoved;
+  if (data.kind === 'missing_there') return askAbout(deps, view, data.collection);
+  const { id: callId } = view.call;
+  await deps
+    .actors()
+    .send(
+      { machine: 'collection', id: data.collection },
+      { type: 'statement.found', at: deps.clock.now() },
+      { stepId: callId, cause: { kind: 'call', id: callId } },
+    );
+  return unmoved;
+}
+
+/** What the network itself says of a payment that its statement does not have. */
+async function askAbout(
+  { db, rails }: AskDeps,
+  { call, at, signal }: CallView,
+  collection: string,
+): Promise<CallAnswer> {
+  const rail = rails.live;
+  const doc = await db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: collection });
+  if (!rail || !doc) return unmoved;
+  const answer = await rail.queryStatus(
+    {
+      collectionId: doc._id,
+      msisdn: doc.data.msisdn,
+      amountTzs: Number(doc.data.amountTzs),
+      pushedAtMs: doc.snapshot.context.pushedAt,
+      isEnded: true,
+    },
+    signal,
+  );
+  const writes = answerWrite(
+    { id: call.id, collectionId: doc._id, operation: 'query', askedAtMs: at },
+    answer,
+  );
+  if (answer.kind === 'pending' || answer.kind === 'unknown') return { ...unmoved, writes };
+  const type = answer.kind === 'succeeded' ? 'rail.confirmed' : 'rail.denied';
+  return { event: { type }, writes };
+}
+
+/** Tells the collection that its payment is proved. Made again it finds its own step. */
+export async function ruleCollection(
+  { db, actors, clock }: AskDeps,
+  { doc, call }: CallView,
+): Promise<CallAnswer> {
+  const { data, snapshot } = doc as DifferenceDoc;
+  const id = snapshot.context.collection ?? data.collection;
+  const refused: CallAnswer = { event: { type: 'collection.refused' } };
+  const paid =
+    id === null ? null : await db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: id });
+  const isFit = paid && paid.mode === 'live' && Number(paid.data.amountTzs) === data.effectTzs;
+  if (!isFit || data.receipt === null) return refused;
+  const event = { type: 'statement.ruled', at: clock.now(), receipt: data.receipt };
+  const by = { stepId: call.id, cause: { kind: 'call', id: call.id } } as const;
+  const result = await actors()
+    .send({ machine: 'collection', id: paid._id }, event, by)
+    .catch((error) => {
+      // Another collection has this receipt.
+      if (error instanceof StepRefused) return undefined;
+      throw error;
+    });
+  if (result?.outcome !== 'stepped') return refused;
+  const { capture } = await factsOf(db, data, paid._id);
+  return { event: { type: 'collection.ruled' }, writes: stampWrites(data.lineId, data.bookedAt, capture) };
+}

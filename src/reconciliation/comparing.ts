@@ -1,0 +1,78 @@
+import type { CallAnswer, CallView } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import type { Agreement } from '../../machines/reconciliation.ts';
+import { clearingAt } from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import { dateDueAtMs } from '../time.ts';
+import {
+  type DifferenceDoc,
+  differencesSpec,
+  endedStates,
+  type ReconciliationDoc,
+  type StatementLineDoc,
+  statementLinesSpec,
+} from './documents.ts';
+
+/** Lays the ledger's clearing account beside the statement's balance at the end of the day. */
+export async function compareBalances({ db }: { db: Db }, { doc }: CallView): Promise<CallAnswer> {
+  const { data } = doc as ReconciliationDoc;
+  const agreement = await agreementAt(db, data, dateDueAtMs(data.date) + limits.dayMs, data.closingTzs);
+  return { event: { type: 'balances.compared', agreement } };
+}
+
+/** What lies between the two balances at a moment, and what of it nothing explains. */
+export async function agreementAt(
+  db: Db,
+  { rail, currency }: Pick<ReconciliationDoc['data'], 'rail' | 'currency'>,
+  atMs: number,
+  statementTzs: number,
+): Promise<Agreement> {
+  const [ledgerTzs, openTzs, transitTzs] = await Promise.all([
+    clearingAt(db, { mode: 'live', currency, rail }, atMs),
+    openAt(db, rail, new Date(atMs)),
+    transitAt(db, rail, new Date(atMs)),
+  ]);
+  const unexplainedTzs = statementTzs - ledgerTzs - openTzs - transitTzs;
+  return { statementTzs, ledgerTzs, openTzs, transitTzs, unexplainedTzs };
+}
+
+/** What the statement has more than the books by differences for which nothing was posted before this moment. */
+async function openAt(db: Db, rail: string, at: Date): Promise<number> {
+  const isOpen = { 'snapshot.context.isFollowed': false, state: { $nin: [...endedStates] } };
+  const settledLater = { 'snapshot.context.settledAt': { $gte: at.getTime() } };
+  const [sum] = await db
+    .collection<DifferenceDoc>(differencesSpec.name)
+    .aggregate<{ tzs: number }>([
+      { $match: { 'data.rail': rail, 'data.bookedAt': { $lt: at }, $or: [isOpen, settledLater] } },
+      { $group: { _id: null, tzs: { $sum: '$data.effectTzs' } } },
+    ])
+    .toArray();
+  return sum?.tzs ?? 0;
+}
+
+/** What the network booked before this moment and we after it, less the other way round. */
+async function transitAt(db: Db, rail: string, at: Date): Promise<number> {
+  const across = { rail, isAcross: true };
+  const [sum] = await db
+    .collection<StatementLineDoc>(statementLinesSpec.name)
+    .aggregate<{ tzs: number }>([
+      {
+        $match: {
+          $or: [
+            { ...across, bookedAt: { $lt: at }, entryAt: { $gte: at } },
+            { ...across, bookedAt: { $gte: at }, entryAt: { $lt: at } },
+          ],
+        },
+      },
+      {
+        $group: {
+          _id: null,
+          tzs: {
+            $sum: { $cond: [{ $lt: ['$bookedAt', at] }, '$entryTzs', { $subtract: [0, '$entryTzs'] }] },
+          },
+        },
+      },
+    ])
+    .toArray();
+  return sum?.tzs ?? 0;
+}

@@ -1,0 +1,175 @@
+import type { Db } from 'mongodb';
+import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
+import { idFloor } from '../ids.ts';
+import { type CollectionFact, clearingFacts, holdersOf } from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import {
+  type DifferenceDoc,
+  differencesSpec,
+  endedStates,
+  type ReconciliationDoc,
+  type StatementLineDoc,
+} from './documents.ts';
+
+/** What our books know of a page of lines: read in a few queries, whatever the page's length. */
+
+/** An entry of ours that moved the clearing account. */
+export interface OwnFact {
+  /** Posting key. */
+  key: string;
+  /** What it moved; the sign is that of the statement. */
+  tzs: number;
+  at: Date;
+  collection?: string;
+  merchantId?: string;
+  receipt?: string | null;
+}
+
+export interface NamedCollection {
+  id: string;
+  merchantId: string;
+  /** The entry that received its money and stands; undefined: none. */
+  capture: (OwnFact & { receipt: string | null }) | undefined;
+}
+
+export interface Facts {
+  /** By receipt: the entry that received just that money. */
+  received: ReadonlyMap<string, OwnFact>;
+  /** By line: the collection that the line names, by our reference or by the receipt of its payment. */
+  named: ReadonlyMap<string, NamedCollection>;
+  /** By line: the entry by which money went back. */
+  returned: ReadonlyMap<string, OwnFact>;
+  /** By line: the open difference whose money it takes back. */
+  waiting: ReadonlyMap<string, string>;
+}
+
+/** A payment ends long before this after its collection was made, and the network's clock is not quite ours. */
+const earlierMs = limits.dayMs;
+const laterMs = 5 * limits.minuteMs;
+/** Our short reference: the end of an id. */
+const tailChars = 16;
+
+export async function factsAbout(
+  db: Db,
+  { rail, currency }: Pick<ReconciliationDoc['data'], 'rail' | 'currency'>,
+  lines: readonly StatementLineDoc[],
+): Promise<Facts> {
+  const asked = lines.filter(({ kind }) => kind !== 'charge' && kind !== 'sweep');
+  const receipts = new Set(asked.flatMap(({ receipt, side, named }) => (side === 'in' ? [receipt] : named)));
+  const holders = await holdersOf(db, { mode: 'live', currency, rail }, [...receipts]);
+  const unknown = asked.filter(({ receipt, side }) => side === 'out' || !holders.has(receipt));
+  const references = await referencesIn(db, unknown);
+  const collectionOf = (line: StatementLineDoc): string | undefined =>
+    line.side === 'in'
+      ? references.get(line._id)
+      : (line.named.map((word) => holders.get(word)).find(Boolean) ?? references.get(line._id));
+  const ids = new Set([...holders.values(), ...asked.flatMap((line) => collectionOf(line) ?? [])]);
+  const [byCollection, known] = await Promise.all([
+    clearingFacts(db, { mode: 'live', currency, rail }, [...ids]),
+    db
+      .collection<CollectionDoc>(collectionsSpec.name)
+      .find({ _id: { $in: [...ids] }, mode: 'live' })
+      .project<Pick<CollectionDoc, '_id' | 'merchantId'>>({ merchantId: 1 })
+      .toArray(),
+  ]);
+  const merchants = new Map(known.map(({ _id, merchantId }) => [_id, merchantId]));
+  const received = new Map<string, OwnFact>();
+  const named = new Map<string, NamedCollection>();
+  const returned = new Map<string, OwnFact>();
+  for (const line of asked) {
+    const holder = line.side === 'in' ? holders.get(line.receipt) : undefined;
+    const own = holder === undefined ? undefined : captureOf(byCollection.get(holder));
+    if (own) received.set(line.receipt, own);
+    const id = collectionOf(line);
+    const merchantId = id === undefined ? undefined : merchants.get(id);
+    if (id === undefined || merchantId === undefined) continue;
+    const facts = byCollection.get(id);
+    named.set(line._id, { id, merchantId, capture: captureOf(facts) });
+    const back = line.side === 'out' ? returnOf(facts) : undefined;
+    if (back) returned.set(line._id, back);
+  }
+  return { received, named, returned, waiting: await waitingFor(db, rail, asked) };
+}
+
+/** The entry by which a collection's money came. */
+function captureOf(
+  facts: readonly CollectionFact[] = [],
+): (OwnFact & { receipt: string | null }) | undefined {
+  const came = facts.find(({ tzs }) => tzs > 0);
+  return came && { ...came };
+}
+
+/** The entry by which it went back. */
+function returnOf(facts: readonly CollectionFact[] = []): OwnFact | undefined {
+  return facts.find(({ tzs }) => tzs < 0);
+}
+
+/** Collections that lines name by our own references: the whole id, or its end. */
+async function referencesIn(db: Db, lines: readonly StatementLineDoc[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const tails = new Map<string, StatementLineDoc[]>();
+  for (const line of lines) {
+    for (const word of line.named) {
+      const whole = /^[0R]([0-9A-HJKMNP-TV-Z]{25})$/.exec(word)?.[1];
+      if (whole !== undefined) found.set(line._id, `col_0${whole}`);
+      else if (word.length === tailChars) tails.set(word, [...(tails.get(word) ?? []), line]);
+    }
+  }
+  if (tails.size === 0) return found;
+  const times = [...tails.values()].flat().map(({ bookedAt }) => bookedAt.getTime());
+  const then = {
+    $gte: idFloor('col', Math.max(0, Math.min(...times) - earlierMs)),
+    $lt: idFloor('col', Math.max(...times) + laterMs),
+  };
+  const ends = { $substrBytes: ['$_id', 'col_'.length + 26 - tailChars, tailChars] };
+  const named = db
+    .collection<{ _id: string }>(collectionsSpec.name)
+    .aggregate<{ _id: string }>([
+      { $match: { _id: then } },
+      { $project: { _id: 1 } },
+      { $match: { $expr: { $in: [ends, [...tails.keys()]] } } },
+    ]);
+  for await (const { _id } of named) {
+    for (const line of tails.get(_id.slice(-tailChars)) ?? []) found.set(line._id, _id);
+  }
+  return found;
+}
+
+/** Open differences whose money a line takes back: the network returned what was nobody's. */
+async function waitingFor(
+  db: Db,
+  rail: string,
+  lines: readonly StatementLineDoc[],
+): Promise<Map<string, string>> {
+  const back = lines.filter(({ side, kind }) => side === 'out' && kind === 'reversal');
+  const receipts = [...new Set(back.flatMap(({ named }) => named))];
+  if (receipts.length === 0) return new Map();
+  const open = await db
+    .collection<DifferenceDoc>(differencesSpec.name)
+    .find({
+      'data.receipt': { $in: receipts },
+      'data.rail': rail,
+      'data.kind': { $in: ['unclaimed', 'missing_here'] },
+      state: { $nin: [...endedStates] },
+    })
+    .project<Pick<DifferenceDoc, '_id' | 'data'>>({ 'data.receipt': 1, 'data.amountTzs': 1 })
+    .toArray();
+  const waiting = new Map<string, string>();
+  for (const line of back) {
+    const found = open.find(
+      ({ data }) => line.named.includes(data.receipt ?? '') && data.amountTzs === line.amountTzs,
+    );
+    if (found) waiting.set(line._id, found._id);
+  }
+  return waiting;
+}
+
+/** The facts of one collection, for a difference that looks again. */
+export async function factsOf(
+  db: Db,
+  of: Pick<ReconciliationDoc['data'], 'rail' | 'currency'>,
+  collection: string,
+): Promise<{ capture: ReturnType<typeof captureOf>; back: OwnFact | undefined }> {
+  const facts = (await clearingFacts(db, { mode: 'live', ...of }, [collection])).get(collection);
+  return { capture: captureOf(facts), back: returnOf(facts) };
+}

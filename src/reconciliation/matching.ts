@@ -1,0 +1,289 @@
+import type { Actors, CallAnswer, CallView, Clock, NewActor } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import type { DifferenceKind, DifferenceTerms } from '../../machines/difference.ts';
+import type { Tally } from '../../machines/reconciliation.ts';
+import { derivedId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import {
+  type DifferenceDoc,
+  differencesSpec,
+  endedStates,
+  type ReconciliationDoc,
+  type StatementLineDoc,
+  statementLinesSpec,
+} from './documents.ts';
+import { type Facts, factsAbout, type OwnFact } from './facts.ts';
+import { movedBy } from './reading.ts';
+import { suggestionFor } from './suggesting.ts';
+import { pageLines } from './uploading.ts';
+
+/** What the stages need beside the books. */
+export interface MatchDeps {
+  db: Db;
+  clock: Clock;
+  actors(): Actors;
+  terms: DifferenceTerms;
+}
+
+/** What a page of lines posts, in the commit that moves the cursor. Net of what came back. */
+export interface Charged {
+  /** Of charges, below zero where more came back. */
+  chargesTzs: number;
+  bookedAtMs: number;
+  /** The page, by its first line. */
+  n: number;
+  sweeps: { receipt: string; amountTzs: number; bookedAtMs: number; side: 'in' | 'out' }[];
+}
+
+/** What is younger than this is not judged: one side may still be late with it. */
+export const youngMs = limits.dayMs;
+
+/** A line, and what the books say of it. */
+export type Judged =
+  | { is: 'matched'; fact: OwnFact }
+  /** It is the other side of a difference that is open. */
+  | { is: 'answers'; difference: string }
+  | { is: 'charge' }
+  | { is: 'sweep' }
+  | { is: DifferenceKind; collection?: string; merchantId?: string; fact?: OwnFact; suggestion?: string };
+
+/** Looks for one page of lines in the books. */
+export async function matchLines(deps: MatchDeps, { doc, call }: CallView): Promise<CallAnswer> {
+  const { db, clock } = deps;
+  const { _id, data, snapshot } = doc as ReconciliationDoc;
+  const { cursor, rounds } = snapshot.context;
+  const lines = await db
+    .collection<StatementLineDoc>(statementLinesSpec.name)
+    .find({ reconciliation: _id, n: { $gt: Number(cursor ?? 0) } })
+    .sort({ n: 1 })
+    .limit(pageLines)
+    .toArray();
+  const facts = await factsAbout(
+    db,
+    data,
+    lines.filter((line) => !isSettled(line)),
+  );
+  const judged = lines.map((line) => [line, judge(line, facts)] as const);
+  await stamp(db, judged);
+  await tellArrivals(deps, call.id, judged);
+  const found = judged.flatMap(([line, each]) => (isDifference(each) ? [{ line, each }] : []));
+  const oldestMs = clock.now() - youngMs;
+  const old = found.filter(({ line }) => line.bookedAt.getTime() < oldestMs);
+  const differences = await Promise.all(
+    old.map(async ({ line, each }) =>
+      differenceOf(deps, doc as ReconciliationDoc, line, await suggested(db, line, each)),
+    ),
+  );
+  const young = new Set(found.filter((each) => !old.includes(each)).map(({ line }) => line));
+  const tallies: Record<string, Tally> = {};
+  for (const [line, { is }] of judged) {
+    count(tallies, young.has(line) ? 'not_judged' : is === 'answers' ? 'matched' : is, line.amountTzs);
+  }
+  return {
+    event: {
+      type: 'lines.matched',
+      cursor: lines.length > 0 ? String(lines.at(-1)!.n) : cursor,
+      hasMore: lines.length === pageLines,
+      fresh: young.size,
+      tallies,
+      detail: {
+        differences: await unmade(db, differences),
+        // A later round finds them posted.
+        ...(rounds === 1 ? { charged: chargedBy(lines, judged) } : {}),
+      },
+    },
+  };
+}
+
+function isDifference(judged: Judged): judged is Extract<Judged, { is: DifferenceKind }> {
+  return !['matched', 'answers', 'charge', 'sweep'].includes(judged.is);
+}
+
+export function count(tallies: Record<string, Tally>, name: string, tzs: number): void {
+  const known = tallies[name] ?? { count: 0, tzs: 0 };
+  tallies[name] = { count: known.count + 1, tzs: known.tzs + tzs };
+}
+
+/** An earlier round found the entry that is the same fact, of the same amount. */
+function isSettled(line: StatementLineDoc): boolean {
+  return line.entry !== undefined && line.entryTzs === movedBy(line);
+}
+
+/** Exact matches only: by the receipt, by our own reference, by the transaction that it is linked to. */
+function judge(line: StatementLineDoc, facts: Facts): Judged {
+  if (line.kind === 'charge') return { is: 'charge' };
+  if (line.kind === 'sweep') return { is: 'sweep' };
+  if (line.isAgain) return { is: 'duplicate_receipt' };
+  if (isSettled(line)) {
+    return {
+      is: 'matched',
+      fact: { key: line.entry!, tzs: movedBy(line), at: line.entryAt ?? line.bookedAt },
+    };
+  }
+  return line.side === 'in' ? judgeIn(line, facts) : judgeOut(line, facts);
+}
+
+function judgeIn(line: StatementLineDoc, { received, named }: Facts): Judged {
+  const byReceipt = received.get(line.receipt);
+  if (byReceipt) return compared(line, byReceipt);
+  const collection = named.get(line._id);
+  if (!collection) return { is: 'unclaimed' };
+  const { id, merchantId, capture } = collection;
+  if (!capture) return { is: 'missing_here', collection: id, merchantId };
+  // A payment whose receipt nobody told us, and this names it.
+  if (capture.receipt === null) return compared(line, capture);
+  // It was paid by another receipt already: this money is a second time, and not its.
+  return { is: 'unclaimed', suggestion: id };
+}
+
+function judgeOut(line: StatementLineDoc, { returned, named, waiting }: Facts): Judged {
+  const back = returned.get(line._id);
+  if (back) return compared(line, back);
+  const open = waiting.get(line._id);
+  if (open) return { is: 'answers', difference: open };
+  const collection = named.get(line._id);
+  if (line.kind === 'reversal' && collection?.capture) {
+    return { is: 'reversed_there', collection: collection.id, merchantId: collection.merchantId };
+  }
+  return { is: 'unknown_withdrawal' };
+}
+
+function compared(line: StatementLineDoc, fact: OwnFact): Judged {
+  if (fact.tzs === movedBy(line)) return { is: 'matched', fact };
+  const { collection, merchantId } = fact;
+  return {
+    is: 'amount_differs',
+    fact,
+    ...(collection ? { collection } : {}),
+    ...(merchantId ? { merchantId } : {}),
+  };
+}
+
+/** Keeps on each line which entry is the same fact. Made again it writes the same. */
+async function stamp(db: Db, judged: readonly (readonly [StatementLineDoc, Judged])[]): Promise<void> {
+  const writes = judged.flatMap(([line, each]) => {
+    if (isSettled(line)) return [];
+    const answered =
+      each.is === 'answers' ? { key: each.difference, tzs: movedBy(line), at: line.bookedAt } : undefined;
+    const fact = answered ?? ('fact' in each ? each.fact : undefined);
+    if (!fact) return [];
+    return [{ updateOne: { filter: { _id: line._id }, update: { $set: stampOf(line, fact) } } }];
+  });
+  if (writes.length > 0)
+    await db.collection<StatementLineDoc>(statementLinesSpec.name).bulkWrite(writes, { ordered: false });
+}
+
+/** What a line keeps of the entry that is the same fact. */
+export function stampOf(
+  { bookedAt }: Pick<StatementLineDoc, 'bookedAt'>,
+  { key, tzs, at }: OwnFact,
+): Pick<StatementLineDoc, 'entry' | 'entryTzs' | 'entryAt' | 'isAcross'> {
+  const day = (time: Date) => Math.floor((time.getTime() + limits.eatOffsetMs) / limits.dayMs);
+  const isAcross = day(bookedAt) !== day(at);
+  return { entry: key, entryTzs: tzs, entryAt: at, ...(isAcross ? { isAcross } : {}) };
+}
+
+/** Differences of earlier days that these lines are the other side of hear of it. */
+async function tellArrivals(
+  { db, actors, clock }: MatchDeps,
+  callId: string,
+  judged: readonly (readonly [StatementLineDoc, Judged])[],
+): Promise<void> {
+  const entries = new Map(
+    judged.flatMap(([line, each]) => (each.is === 'matched' ? [[each.fact.key, line]] : [])),
+  );
+  const about = await db
+    .collection<DifferenceDoc>(differencesSpec.name)
+    .find({
+      'data.entry': { $in: [...entries.keys()] },
+      'data.kind': 'missing_there',
+      state: { $nin: [...endedStates] },
+    })
+    .project<Pick<DifferenceDoc, '_id' | 'data'>>({ 'data.entry': 1 })
+    .toArray();
+  const arrivals = [
+    ...about.map(({ _id, data }) => ({ id: _id, line: entries.get(data.entry ?? '')! })),
+    ...judged.flatMap(([line, each]) => (each.is === 'answers' ? [{ id: each.difference, line }] : [])),
+  ];
+  for (const { id, line } of arrivals) {
+    const event = { type: 'line.arrived', at: clock.now(), bookedAt: line.bookedAt.getTime() };
+    const by = { stepId: `${callId}.${id}`, cause: { kind: 'call', id: callId } } as const;
+    await actors().send({ machine: 'difference', id }, event, by);
+  }
+}
+
+/** Phone and amount at about that time are a suggestion to a person, and never a match. */
+async function suggested(
+  db: Db,
+  line: StatementLineDoc,
+  each: Extract<Judged, { is: DifferenceKind }>,
+): Promise<typeof each> {
+  if (each.is !== 'unclaimed' || each.suggestion) return each;
+  const suggestion = await suggestionFor(db, line);
+  return suggestion ? { ...each, suggestion } : each;
+}
+
+function differenceOf(
+  deps: Pick<MatchDeps, 'clock' | 'terms'>,
+  doc: ReconciliationDoc,
+  line: StatementLineDoc,
+  { is, collection, merchantId, fact, suggestion }: Extract<Judged, { is: DifferenceKind }>,
+): NewActor {
+  const effectTzs = movedBy(line) - (fact?.tzs ?? 0);
+  return newDifference(deps, doc, {
+    ...{ kind: is, effectTzs, bookedAt: line.bookedAt, receipt: line.receipt, line: line.n },
+    ...{ merchantId, lineId: line._id, entry: fact?.key ?? null },
+    ...{ collection: collection ?? null, suggestion: suggestion ?? null },
+    details: [line.reason, line.details].filter((each) => each !== '').join(': '),
+  });
+}
+
+/** A difference to be born; its id follows from what it is about, so that it is found once. */
+export function newDifference(
+  { clock, terms }: Pick<MatchDeps, 'clock' | 'terms'>,
+  { _id, data: { rail, currency } }: ReconciliationDoc,
+  about: Omit<DifferenceDoc['data'], 'reconciliation' | 'rail' | 'currency' | 'amountTzs'> & {
+    merchantId?: string | undefined;
+  },
+): NewActor {
+  const { merchantId = 'house', ...data } = about;
+  const key = `${_id}:${data.kind}:${data.lineId ?? data.entry ?? ''}`;
+  return {
+    machine: 'difference',
+    id: derivedId('dif', data.bookedAt.getTime(), key),
+    input: { at: clock.now(), kind: data.kind, terms },
+    merchantId,
+    mode: 'live',
+    data: { ...data, reconciliation: _id, rail, currency, amountTzs: Math.abs(data.effectTzs) },
+  };
+}
+
+/** Those that are not there: a round finds again what an earlier one found. */
+export async function unmade(db: Db, differences: readonly NewActor[]): Promise<NewActor[]> {
+  if (differences.length === 0) return [];
+  const there = await db
+    .collection<DifferenceDoc>(differencesSpec.name)
+    .find({ _id: { $in: differences.map(({ id }) => id) } })
+    .project<{ _id: string }>({ _id: 1 })
+    .toArray();
+  const made = new Set(there.map(({ _id }) => _id));
+  return differences.filter(({ id }) => !made.has(id));
+}
+
+function chargedBy(
+  lines: readonly StatementLineDoc[],
+  judged: readonly (readonly [StatementLineDoc, Judged])[],
+): Charged | undefined {
+  const of = (is: Judged['is']) => judged.flatMap(([line, each]) => (each.is === is ? [line] : []));
+  const charges = of('charge');
+  const sweeps = of('sweep').map(({ receipt, amountTzs, bookedAt, side }) => ({
+    ...{ receipt, amountTzs, bookedAtMs: bookedAt.getTime(), side },
+  }));
+  if (charges.length + sweeps.length === 0) return undefined;
+  return {
+    chargesTzs: charges.reduce((sum, line) => sum - movedBy(line), 0),
+    bookedAtMs: Math.max(0, ...charges.map(({ bookedAt }) => bookedAt.getTime())),
+    n: lines[0]!.n,
+    sweeps,
+  };
+}
