@@ -36,6 +36,7 @@ import * as reconciling from './reconciliation/admin.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
+import { showDays } from './tallies/dashboardRoutes.ts';
 import * as endpoints from './webhooks/admin.ts';
 import { listAllDeliveries } from './webhooks/dashboardRoutes.ts';
 import * as deliveries from './webhooks/deliveryAdmin.ts';
@@ -101,6 +102,7 @@ function insideRoutes(deps: DashboardDeps) {
     ),
     route('GET', '/dashboard/deliveries', 'merchant', listAllDeliveries(deps)),
     route('GET', '/dashboard/test_numbers', 'merchant', listTestNumbers()),
+    route('GET', '/dashboard/days', 'merchant', showDays(deps)),
     route('GET', '/dashboard/keys', 'merchant', ownAccess.listOwnKeys(deps.merchants)),
     route('GET', '/dashboard/refusals', 'merchant', ownAccess.listOwnRefusals(deps)),
   ];
@@ -251,7 +253,7 @@ export interface DashboardDeps extends MerchantDeps {
 export interface MoneyReads {
   entries: balances.ReadEntries;
   settlements: settlements.OwnSettlements;
-  collections: settlements.ReadCollections;
+  collections: settlements.ReadCollections<payments.CollectionObject>;
 }
 
 const about: About = {

@@ -34,13 +34,17 @@ import {
 } from '../pages/pages.ts';
 import type { Principal } from '../principal.ts';
 import { isoTime } from '../time.ts';
+import { showDevelopers } from './developerPages.ts';
 import { type Download, downloads } from './files.ts';
 import { chooseLanguage, languageOf } from './language.ts';
 import { assets, bare, framed, piecesIn } from './layout.ts';
-import { address, type Page, place, type Show, type Visit } from './page.ts';
+import { showBalance, showSettlement, showSettlements } from './moneyPages.ts';
+import { type Page, place, type Show, type Visit } from './page.ts';
 import { showPayment, showPayments } from './paymentPages.ts';
 import { faultBox, secretPage, signedOut, wayIn, withNotice } from './plainPages.ts';
 import { type Links, Sessions, sessionCookie, sessionMs, type Visitor } from './session.ts';
+import { showToday } from './todayPage.ts';
+import { showEndpoint, showWebhooks } from './webhookPages.ts';
 import { type Language, sayIn, words } from './words.ts';
 
 export { dashboardSessionsSpec } from './session.ts';
@@ -61,9 +65,15 @@ interface DashboardOptions {
 
 /** THE INDEX of the pages. */
 const pages: readonly (readonly [path: string, show: Show])[] = [
-  ['', async () => address('/payments')],
+  ['', showToday],
   ['/payments', showPayments],
   ['/payments/:id', showPayment],
+  ['/settlements', showSettlements],
+  ['/settlements/:id', showSettlement],
+  ['/balance', showBalance],
+  ['/webhooks', showWebhooks],
+  ['/webhooks/:id', showEndpoint],
+  ['/developers', showDevelopers],
 ];
 
 /** Where they are, below the dashboard's own address. */

@@ -3,7 +3,8 @@ import { csvLine } from '../csv.ts';
 import { limits } from '../limits.ts';
 import type { List } from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
-import type { Payment, Visit } from './page.ts';
+import { changesQuery } from './moneyPages.ts';
+import type { Payment, Settlement, Transaction, Visit } from './page.ts';
 import { findPayments, narrowing } from './paymentPages.ts';
 
 /** Lists as files, made while they are sent: memory does not grow with the period. */
@@ -68,6 +69,56 @@ const payments: Download = async (visit) => {
   return { name: named('payments', visit), body };
 };
 
+const settlements: Download = async (visit) => {
+  const read = (more: Record<string, string>) =>
+    visit.read('/v1/settlements', { query: new URLSearchParams({ limit: most, ...more }) });
+  const columns = ['id', 'date', 'status', 'settled', 'pending', 'currency', 'settled_eat'];
+  const row = (each: Settlement): Row => ({
+    ...{ id: each.id, date: each.settlement_date, status: each.status, currency: each.currency },
+    ...{ settled: each.amount, pending: each.pending, settled_eat: eat(each.settled_at) },
+  });
+  const next = (last: string) => read({ starting_after: last });
+  return { name: named('settlements', visit), body: fileOf(linesOf(columns, await read({}), row, next)) };
+};
+
+const paymentsOfSettlement: Download = async (visit) => {
+  const params = { id: visit.params.id! };
+  const read = (more: Record<string, string>) =>
+    visit.read('/v1/settlements/:id/collections', {
+      params,
+      query: new URLSearchParams({ limit: most, ...more }),
+    });
+  const { settlement_date: date } = await visit.read('/v1/settlements/:id', { params });
+  const next = (last: string) => read({ starting_after: last });
+  const lines = linesOf(paymentColumns, await read({}), paymentRow, next);
+  return { name: `settlement-${visit.mode}-${date}`, body: fileOf(lines) };
+};
+
+const transactionColumns = [
+  ...['id', 'created_eat', 'type', 'gross', 'fee', 'net', 'pending', 'available', 'reserved'],
+  ...['currency', 'settlement_date', 'source', 'receipt'],
+];
+
+function transactionRow(each: Transaction): Row {
+  const { id, type, gross, fee, net, currency, changes, source } = each;
+  return {
+    ...{ id, type, gross, fee, net, currency, ...changes, source: source.id },
+    created_eat: eat(each.created_at),
+    settlement_date: each.settlement_date ?? '',
+    receipt: each.provider_reference ?? '',
+  };
+}
+
+const balance: Download = async (visit) => {
+  const read = (more: Record<string, string>) => {
+    const asked = { ...Object.fromEntries(changesQuery(visit)), limit: most, ...more };
+    return visit.read('/v1/balance_transactions', { query: new URLSearchParams(asked) });
+  };
+  const next = (last: string) => read({ starting_after: last });
+  const lines = linesOf(transactionColumns, await read({}), transactionRow, next);
+  return { name: named('balance', visit), body: fileOf(lines) };
+};
+
 /** `payments-test-2026-10-01-2026-10-31` */
 function named(what: string, { mode, query }: Visit): string {
   return [what, mode, query.get('from'), query.get('to')].filter(Boolean).join('-');
@@ -76,4 +127,7 @@ function named(what: string, { mode, query }: Visit): string {
 /** THE INDEX of the files. */
 export const downloads: readonly (readonly [path: string, download: Download])[] = [
   ['/payments.csv', payments],
+  ['/settlements.csv', settlements],
+  ['/settlements/:id/payments.csv', paymentsOfSettlement],
+  ['/balance.csv', balance],
 ];

@@ -12,6 +12,7 @@ import {
   liveScript,
   type Part,
   type PieceWords,
+  picturesStyle,
   piecesStyle,
   wholePage,
 } from '../pages/pages.ts';
@@ -20,7 +21,7 @@ import { address, type NavKey, type Page, place, type Visit, withQuery } from '.
 import { type Language, languageNames, languages, type Pair, type Say, words } from './words.ts';
 
 const own = readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
-const style = assetOf(place, 'dashboard.css', `${baseStyle}${piecesStyle}${own}`);
+const style = assetOf(place, 'dashboard.css', `${baseStyle}${piecesStyle}${picturesStyle}${own}`);
 const script = assetOf(place, 'dashboard.js', liveScript);
 const icon = iconOf(place);
 export const assets = new Assets(place, [style, script, icon]);

@@ -27,7 +27,7 @@ export function signedOut(language: Language, isWrongLink: boolean): Html {
 ${isWrongLink ? html`<p role="alert">${t(words.askForNew)}</p>` : ''}
 <p>${t(words.howToSignIn)}</p>
 <p class="hint">${t(words.sessionOver)}</p>
-<p><a href="/docs/api#the-dashboard">${t(words.forDevelopers)}</a></p>
+<p><a href="/docs#the-dashboard">${t(words.forDevelopers)}</a></p>
 </section>`;
 }
 

@@ -185,6 +185,8 @@ export const words = {
   gross: ['Paid', 'Iliyolipwa'],
   change: ['Change', 'Badiliko'],
   settledOn: ['arrives on', 'inaingia'],
+  thisPayment: ['payment', 'malipo'],
+  usualEvents: ['the usual three', 'yale matatu ya kawaida'],
   ofPayment: ['Of', 'Ya'],
 
   // Webhooks
@@ -277,8 +279,17 @@ export const words = {
   toWebhookDocs: ['How webhooks are verified', 'Jinsi ya kuthibitisha webhook'],
 
   // Today
+  received: ['received', 'zilizopokelewa'],
+  whyNot: ['Why payments were not made today', 'Kwa nini malipo ya leo hayakufanikiwa'],
+  nobodyInTime: ['nobody entered the PIN in time', 'PIN haikuwekwa kwa wakati'],
+  lastDays: ['The last days', 'Siku za karibuni'],
+  asTable: ['As a table', 'Kama jedwali'],
+  nothingYet: ['Nothing yet.', 'Bado hakuna.'],
+  notKnown: ['not known', 'haijulikani'],
+  hookDisabled: ['Webhooks are no longer sent to', 'Webhook hazitumwi tena kwa'],
+  hookFailing: ['Webhooks do not arrive at', 'Webhook hazifiki kwa'],
+  moneyHeld: ['The operator holds back the money of', 'Mwendeshaji amezuia pesa za'],
   needsYou: ['Needs you', 'Inakuhitaji'],
-  allWell: ['Nothing needs you.', 'Hakuna kinachokuhitaji.'],
   latest: ['Latest payments', 'Malipo ya karibuni'],
   allPayments: ['All payments', 'Malipo yote'],
 } as const satisfies Record<string, Pair>;

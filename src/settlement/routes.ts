@@ -11,7 +11,10 @@ import { SettlementObject } from './schema.ts';
 export type OwnSettlements = Pick<SettlementReader, 'list' | 'show' | 'collectionIds'>;
 
 /** The collections of these ids as merchants see them, in this order. */
-export type ReadCollections = (whose: Whose, ids: readonly string[]) => Promise<Own<object>[]>;
+export type ReadCollections<Shown extends object> = (
+  whose: Whose,
+  ids: readonly string[],
+) => Promise<Own<Shown>[]>;
 
 const tag = 'Money';
 /** The newest of a page. */
@@ -88,7 +91,11 @@ export function showSettlement(settlements: OwnSettlements) {
 }
 
 /** GET /v1/settlements/:id/collections: an addition to the interface. `collection`: the schema of its items. */
-export function listSettled(settlements: OwnSettlements, read: ReadCollections, collection: TObject) {
+export function listSettled<Shown extends object>(
+  settlements: OwnSettlements,
+  read: ReadCollections<Shown>,
+  collection: TObject,
+) {
   return forMerchants({
     doc: {
       id: 'listSettlementCollections',
