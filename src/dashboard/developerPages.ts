@@ -91,9 +91,18 @@ function numbersTable({ t }: Visit, numbers: readonly RowOf<'/dashboard/test_num
   return table(
     [
       { head: t(words.phone), cell: ({ phone }) => html`<code>${phone}</code>` },
-      { head: t(words.what), kind: 'wide', cell: ({ outcome }) => html`<span lang="en">${outcome}</span>` },
+      {
+        head: t(words.what),
+        kind: 'wide',
+        cell: ({ outcome }) => html`<span lang="en">${withCode(outcome)}</span>`,
+      },
     ],
     numbers,
     '–',
   );
+}
+
+/** What stands between back quotes is code. */
+function withCode(text: string): Html {
+  return html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 }

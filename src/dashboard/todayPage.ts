@@ -22,7 +22,7 @@ export const showToday: Show = async (visit) => {
 <div class="top"><h1>${t(words.today)}, ${dayText(visit, dateAt(visit.nowMs))}</h1></div>
 ${needs(visit, endpoints.data, settlements.data)}
 ${searchForm(visit)}
-<section id="today" data-live data-say="${todaySentence(visit, days.today)}"><p class="lead">${todaySentence(visit, days.today)}</p>${todaySums(visit, days.today)}</section>
+<section id="today" data-live data-say="${todaySentence(visit, days.today)}"><p class="lead">${todaySentence(visit, days.today)}</p>${todaySums(visit, days.today)}<p class="quiet note">${t(words.countedLately)}</p></section>
 ${whyCard(visit, days.today)}
 ${card(t(words.lastDays), daysPicture(visit, days), { id: 'days' })}
 ${card(t(words.balance), html`${sumsOf(visit, balance)}${nextMoney(visit, settlements.data)}`, { id: 'balance' })}
@@ -59,7 +59,7 @@ function todaySums({ t }: Visit, today: Numbers): Html {
     [words.failedOnes, count(today, 'failed'), '/payments?status=failed'],
     [words.expired, count(today, 'expired'), '/payments?status=expired'],
   ];
-  return html`<dl class="sums">${rows.map(
+  return html`<dl class="sums small">${rows.map(
     ([name, figure, path]) =>
       html`<div class="sum"><dt>${path ? html`<a href="${address(path)}">${t(name)}</a>` : t(name)}</dt><dd class="figure">${figure}</dd></div>`,
   )}</dl>`;

@@ -279,6 +279,7 @@ export const words = {
   toWebhookDocs: ['How webhooks are verified', 'Jinsi ya kuthibitisha webhook'],
 
   // Today
+  countedLately: ['Counted every minute.', 'Huhesabiwa kila dakika.'],
   received: ['received', 'zilizopokelewa'],
   whyNot: ['Why payments were not made today', 'Kwa nini malipo ya leo hayakufanikiwa'],
   nobodyInTime: ['nobody entered the PIN in time', 'PIN haikuwekwa kwa wakati'],
