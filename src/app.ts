@@ -30,12 +30,15 @@ import * as overview from './operators/overviewAdmin.ts';
 import * as queues from './operators/queueAdmin.ts';
 import { showRequest } from './operators/requestAdmin.ts';
 import { search } from './operators/searchAdmin.ts';
+import { showWaiting } from './operators/waitingAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
+import * as tallies from './tallies/admin.ts';
+import { showCalendar } from './tallies/calendarAdmin.ts';
 import { showDays } from './tallies/dashboardRoutes.ts';
 import * as endpoints from './webhooks/admin.ts';
 import { listAllDeliveries } from './webhooks/dashboardRoutes.ts';
@@ -136,6 +139,11 @@ function ownEndpointRoutes(deps: ownEndpoints.EndpointRouteDeps) {
 export function operatorRoutes(deps: OperatorDeps) {
   return [
     route('GET', '/admin/overview', 'viewer', overview.showOverview(deps)),
+    route('GET', '/admin/tallies', 'viewer', tallies.showTallies(deps)),
+    route('GET', '/admin/tallies.csv', 'viewer', tallies.exportTallies(deps)),
+    route('POST', '/admin/tallies/recount', 'operator', tallies.recount(deps)),
+    route('GET', '/admin/calendar', 'viewer', showCalendar(deps)),
+    route('GET', '/admin/waiting', 'viewer', showWaiting(deps)),
     route('GET', '/metrics', 'viewer', showMetrics(deps)),
     route('POST', '/admin/merchants', 'operator', merchants.createMerchant(deps)),
     route('GET', '/admin/merchants', 'viewer', merchants.listMerchants(deps)),

@@ -4,6 +4,7 @@ import { choices, facts, table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
 import { address, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
+import { periodChoices, webhookPicture } from './pictures.ts';
 import type { Actor, Delivery, DeliveryDetail, Evidence } from './shapes.ts';
 import { ago, label, moment, money, pill, reasonWords, span } from './words.ts';
 
@@ -28,6 +29,7 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
   ],
   endpoint: [
     ['', 'Deliveries', endpointDeliveries],
+    ['pictures', 'How it went', endpointPicture],
     ['context', 'Context', contextTab],
   ],
   settlement: [context, ledger],
@@ -45,6 +47,10 @@ export async function tabsCard(visit: Visit, actor: Actor): Promise<Html> {
   )}</div>
 ${await read(visit, actor)}
 </section>`;
+}
+
+async function endpointPicture(visit: Visit, { id }: Actor): Promise<Html> {
+  return html`${choices(visit, 'period', periodChoices)}${await webhookPicture(visit, id)}`;
 }
 
 function contextTab(visit: Visit, { context: inside, data }: Actor): Html {

@@ -46,6 +46,7 @@ import { showFees, showLedger, showSettlements } from './moneyPages.ts';
 import { showOverview } from './overviewPage.ts';
 import type { ReadPath, Show, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
+import { showPictures } from './picturesPage.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { showQueues } from './queuePage.ts';
 import { showRequest } from './requestPage.ts';
@@ -80,6 +81,7 @@ export interface ConsoleDeps {
 /** THE INDEX of the pages. */
 const pages: readonly (readonly [path: string, show: Show])[] = [
   ['', showOverview],
+  ['/pictures', showPictures],
   ['/collections', showCollections],
   ['/actors/:id', showActor],
   ['/deliveries', showDeliveries],
@@ -106,6 +108,7 @@ export const pagePaths: readonly string[] = pages.map(([path]) => path);
 /** What is loaded from the operators' routes as it is. */
 const files: readonly (readonly [path: string, from: ReadPath])[] = [
   ['/collections.csv', '/admin/collections.csv'],
+  ['/tallies.csv', '/admin/tallies.csv'],
   ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
   ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
   ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],

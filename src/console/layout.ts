@@ -30,6 +30,7 @@ function liveOf(live: Page['live']): Part {
 
 const navigation: readonly [NavKey, string, string][] = [
   ['overview', '', 'Overview'],
+  ['pictures', '/pictures', 'How it went'],
   ['collections', '/collections', 'Collections'],
   ['endpoints', '/deliveries', 'Webhooks'],
   ['merchants', '/merchants', 'Merchants'],

@@ -1,9 +1,10 @@
 import type { Mode } from '../mode.ts';
 import { type Html, html, type List, type Part } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
-import { card, facts, pager, table } from './layout.ts';
+import { card, choices, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryOf, type Show, type Visit } from './page.ts';
+import { calendarPicture, paymentPictures, periodChoices, webhookPicture } from './pictures.ts';
 import type { Account, ApiKey, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';
@@ -83,9 +84,20 @@ ${card('To hand over', onboarding(visit, '<the key>'))}
 ${balanceCard(visit, account)}
 ${card('What holds for it', merchantFacts(visit, merchant, account))}
 ${card('What you can do', merchantForms(visit, merchant, plans.data))}
-</aside></div>`;
+</aside></div>
+${await picturesOf(visit, id)}`;
   return { title: merchant.name, nav: 'merchants', body };
 };
+
+async function picturesOf(visit: Visit, id: string): Promise<Html> {
+  const pictures = await Promise.all([
+    paymentPictures(visit, id),
+    webhookPicture(visit, id),
+    calendarPicture(visit, id),
+  ]);
+  return html`<div class="top" id="pictures"><h2>How it went</h2>${choices(visit, 'period', periodChoices)}</div>
+<div class="pictures">${pictures.flat().map((each) => html`<section class="card">${each}</section>`)}</div>`;
+}
 
 /** What a merchant has in the page's mode. */
 export function balanceCard(visit: Visit, { merchant_id: id, balance }: Account): Html {

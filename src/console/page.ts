@@ -34,6 +34,7 @@ export interface Visit extends PageVisit {
 
 export type NavKey =
   | 'overview'
+  | 'pictures'
   | 'collections'
   | 'endpoints'
   | 'merchants'

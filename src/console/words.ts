@@ -53,6 +53,23 @@ function eat(ms: number): string {
   return `${eatFormat.format(ms).replace(',', '')} EAT`;
 }
 
+/** An hour in Dar es Salaam: `Sat 21 Nov, 13:00`. */
+export function hourName(ms: number): string {
+  return `${dayName(ms)}, ${typedMoment(ms).slice('yyyy-mm-dd '.length, 'yyyy-mm-dd hh:mm'.length)}`;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Africa/Dar_es_Salaam',
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+});
+
+/** A day in Dar es Salaam: `Sat 21 Nov`. */
+export function dayName(ms: number): string {
+  return dayFormat.format(ms).replace(',', '');
+}
+
 /** A moment as it is typed into a field, in the zone of all others: `2026-11-21 17:05:09`. */
 export function typedMoment(ms: number): string {
   return isoTime(ms + limits.eatOffsetMs)

@@ -33,11 +33,15 @@ export interface Picture {
   series: readonly Series[];
   /** From the oldest to the newest. */
   columns: readonly Column[];
+  /** Columns are no times but a few kinds, each with its mark. */
+  areKinds?: true;
+  /** The values that the scale may end with, rising. Beyond them, and where there are none: 1, 2, 5, 10, 20 and so on. */
+  tops?: readonly number[];
   /** How a value is written in the table and to hover; as it is. */
   written?: (value: number) => string;
   /** How it is written beside the picture, in a few letters. */
   short?: (value: number) => string;
-  words?: PictureWords;
+  words?: Partial<PictureWords>;
   /** Below the table, such as where it can be had as a file. */
   more?: Part;
 }
@@ -65,6 +69,8 @@ const height = 100;
 const columnWidth = 10;
 /** Between two bars. */
 const gap = 1.6;
+/** So many bars are too thin to have an edge. */
+const thinFrom = 60;
 /** What is there is seen, however little it is. */
 const least = 1.2;
 
@@ -83,7 +89,8 @@ export function bars(picture: Picture): Html {
         floor = ceiling;
       }
     }
-    return paths.map((path, of) => pathOf('bar', picture.series[of]!.shade, path));
+    const kind = picture.columns.length > thinFrom ? 'bar thin' : 'bar';
+    return paths.map((path, of) => pathOf(kind, picture.series[of]!.shade, path));
   });
 }
 
@@ -115,7 +122,7 @@ function pathOf(kind: string, shade: Shade, path: readonly string[]): Html {
 /** Title, sentence, key, drawing and table. */
 function framed(picture: Picture, kind: 'bars' | 'lines', draw: (top: number) => readonly Html[]): Html {
   const { title, says, series, columns } = picture;
-  const words = picture.words ?? english;
+  const words = { ...english, ...picture.words };
   const top = topOf(picture, kind === 'bars');
   const short = picture.short ?? shortFigure;
   const key = series.map(
@@ -127,7 +134,7 @@ function framed(picture: Picture, kind: 'bars' | 'lines', draw: (top: number) =>
   const drawing = html`<div class="plot">
 <ol class="scale" aria-hidden="true"><li>${short(top)}</li><li>${short(top / 2)}</li><li>0</li></ol>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}. ${says}"><path class="grid" d="M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}"/>${unknownOf(columns)}${draw(top)}${columns.map((column, at) => hoverOf(picture, words, column, at))}</svg>
-<ol class="marks" aria-hidden="true">${marksOf(columns).map((mark) => html`<li>${mark}</li>`)}</ol>
+<ol class="marks ${picture.areKinds ? 'each' : ''}" aria-hidden="true">${marksOf(picture).map((mark) => html`<li>${mark}</li>`)}</ol>
 </div>`;
   return html`<figure class="picture">
 <figcaption><b>${title}</b> <span>${says}</span></figcaption>
@@ -174,7 +181,8 @@ function tableOf({ series, columns, title, written = String, more }: Picture, wo
 }
 
 /** Five marks at most, at equal distances: the first, the last, and what lies between. */
-function marksOf(columns: readonly Column[]): string[] {
+function marksOf({ columns, areKinds }: Picture): string[] {
+  if (areKinds) return columns.map(({ mark }) => mark);
   const count = Math.min(5, columns.length);
   return Array.from({ length: count }, (_, at) => {
     const place =
@@ -183,11 +191,13 @@ function marksOf(columns: readonly Column[]): string[] {
   });
 }
 
-/** The least of 1, 2, 5, 10, 20 … that all fits under. */
-function topOf({ columns }: Picture, isStacked: boolean): number {
+/** The least that all fits under: of `tops`, or of 1, 2, 5, 10, 20 … */
+function topOf({ columns, tops }: Picture, isStacked: boolean): number {
   const known = columns.map(({ values }) => values.map((value) => value ?? 0));
   const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
   const most = Math.max(1, ...known.map((values) => (isStacked ? sum(values) : Math.max(0, ...values))));
+  const given = tops?.find((top) => top >= most);
+  if (given !== undefined) return given;
   const power = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= most)!;
 }
@@ -212,6 +222,8 @@ export function shortFigure(value: number): string {
 export interface CalendarDay {
   /** `YYYY-MM-DD`. */
   date: string;
+  /** Beside the day, for who sees no colours: `✓`. */
+  mark?: string;
   /** In a few letters: `1.2M`; empty where nothing is. */
   text: string;
   /** In full. */
@@ -251,7 +263,7 @@ export function calendar({
 
 function dayOf(day: CalendarDay | undefined): Html {
   if (!day) return trusted('<td></td>');
-  const { date, text, says, tone, isToday, href } = day;
-  const inside = html`<time datetime="${date}">${Number(date.slice(8))}</time>${text ? html`<b>${text}</b>` : ''}`;
-  return html`<td class="${tone}" ${isToday ? html`aria-current="date"` : ''} title="${says}">${href ? html`<a href="${href}" aria-label="${says}">${inside}</a>` : inside}</td>`;
+  const { date, mark, text, says, tone, isToday, href } = day;
+  const inside = html`<time datetime="${date}">${Number(date.slice(8))}${mark ? ` ${mark}` : ''}</time>${text ? html`<b>${text}</b>` : ''}`;
+  return html`<td class="${tone}" ${isToday ? html`aria-current="date"` : ''}>${href ? html`<a href="${href}" title="${says}">${inside}</a>` : inside}</td>`;
 }

@@ -53,7 +53,8 @@ export class Tallier {
   readonly #open = new Map<TallyKind, { begunAt: number; count: HourCount }>();
   /** The hour in which each kind was last looked through for late commits. */
   readonly #lookedThrough = new Map<TallyKind, number>();
-  #run: Promise<void> | undefined;
+  /** Runs follow each other. */
+  #run: Promise<void> = Promise.resolve();
 
   constructor(options: TallierOptions) {
     this.#options = options;
@@ -62,9 +63,8 @@ export class Tallier {
 
   /** Counts what is new, looks for what came late, and then goes on with the past. For every minute. */
   run(untilMs = this.#options.clock.now() - trailingMs): Promise<void> {
-    this.#run ??= this.#each(untilMs).finally(() => {
-      this.#run = undefined;
-    });
+    const before = this.#run.catch(() => undefined);
+    this.#run = before.then(() => this.#each(untilMs));
     return this.#run;
   }
 
@@ -74,7 +74,12 @@ export class Tallier {
     const hasTime = () => elapsedMs() < budgetMs;
     for (const source of this.#sources) await this.#follow(source, untilMs, hasTime);
     for (const source of this.#sources) await this.#findLate(source, untilMs);
-    for (const source of this.#sources) while ((await this.#goBack(source)) && hasTime());
+    for (let behind = [...this.#sources]; behind.length > 0; ) {
+      const further: Source[] = [];
+      for (const source of behind) if (await this.#goBack(source)) further.push(source);
+      if (!hasTime()) return;
+      behind = further;
+    }
   }
 
   /** From where the last run ended up to now, or as far as there is time for. */

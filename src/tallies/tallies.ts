@@ -3,6 +3,7 @@
  * (tallier.ts), read as rows of hours and days (reading.ts). In money matters the ledger is the truth, not this.
  */
 export {
+  hourOf,
   type Numbers,
   type TallyDoc,
   type TallyKind,

@@ -72,7 +72,16 @@ describe('every page of the console', function () {
       (tab) => `/actors/${id}?tab=${tab}`,
     );
     const more = [
-      ...['', '/collections', '/deliveries', '/endpoints', '/merchants', `/merchants/${merchant.id}`],
+      ...[
+        '',
+        '/pictures',
+        '/pictures?period=month',
+        '/collections',
+        '/deliveries',
+        '/endpoints',
+        '/merchants',
+        `/merchants/${merchant.id}`,
+      ],
       ...[
         '/settlements',
         '/ledger',

@@ -95,7 +95,9 @@ describe('a viewer', () => {
     expect(all.filter((path) => path.includes(':'))).to.deep.equal([]);
     expect(all.length).to.be.above(30);
     for (const path of all) {
-      const needsMode = /overview|trial-balance|entries|statement|account/.test(path);
+      const needsMode = /overview|tallies|calendar|waiting|trial-balance|entries|statement|account/.test(
+        path,
+      );
       const query = needsMode ? '?mode=test' : path === '/admin/search' ? `?q=${phone}` : '';
       const { status, text } = await test.call('GET', `${path}${query}`, { token: viewer, at: 'operators' });
       expect(status, `${path} ${text}`).to.equal(200);

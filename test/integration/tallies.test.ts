@@ -3,11 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
-import { type EventDoc, recordEvent } from '../../src/events/events.ts';
-import { newId } from '../../src/ids.ts';
+import type { EventDoc } from '../../src/events/events.ts';
 import { limits } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
-import type { Mode } from '../../src/mode.ts';
 import {
   type Counted,
   hoursOf,
@@ -21,6 +19,7 @@ import {
   tallyPoints,
   tookMs,
 } from '../../src/tallies/tallies.ts';
+import { chance, endedEvent, type Happened, plantAttempts } from '../support/happened.ts';
 import { sized } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
 import { openTill, type Till } from '../support/till.ts';
@@ -30,15 +29,6 @@ const { hourMs, minuteMs, secondMs, dayMs } = limits;
 const nowMs = Date.parse('2026-11-21T09:30:00.000Z');
 const merchants = ['A', 'B', 'C'].map((letter) => `mer_0000000000000000000000000${letter}`);
 const endpoints = ['A', 'B'].map((letter) => `we_0000000000000000000000000${letter}`);
-
-/** Numbers that look like chance and are the same in each run. */
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
 
 describe('tallies', function () {
   this.timeout(120_000);
@@ -58,24 +48,10 @@ describe('tallies', function () {
   const stored = () => till.db.collection<TallyDoc>('tallies').find({}).sort({ _id: 1 }).toArray();
   const progress = () => till.db.collection<{ _id: string }>('tally_progress');
 
-  function event(atMs: number, more: { merchantId?: string; mode?: Mode; status?: string } = {}): EventDoc {
-    const pick = next();
-    const status = more.status ?? (pick < 0.7 ? 'succeeded' : pick < 0.9 ? 'failed' : 'expired');
-    const data = {
-      ...{ status, amount: 1_000 + Math.floor(next() * 5_000_000), fee: 20 },
-      ...(status === 'failed' ? { failure_code: next() < 0.5 ? 'declined' : 'invalid_pin' } : {}),
-      created_at: new Date(atMs - Math.floor(next() * 90 * secondMs)).toISOString(),
-      completed_at: new Date(atMs).toISOString(),
-    };
-    const write = recordEvent({
-      ...{ id: newId('evt', atMs), type: `collection.${status}` as EventDoc['type'], atMs, data },
-      collectionId: newId('col', atMs),
-      merchantId: more.merchantId ?? merchants[Math.floor(next() * merchants.length)]!,
-      mode: more.mode ?? (next() < 0.2 ? 'live' : 'test'),
-    });
-    if (write.op !== 'insert') throw new Error('an event is inserted');
-    return write.doc as EventDoc;
-  }
+  const event = (atMs: number, more: Partial<Happened> = {}) => {
+    const merchantId = merchants[Math.floor(next() * merchants.length)]!;
+    return endedEvent(next, atMs, { merchantId, mode: next() < 0.2 ? 'live' : 'test', ...more });
+  };
 
   const insertEvents = (docs: readonly EventDoc[]) =>
     till.db.collection<EventDoc>('events').insertMany([...docs]);
@@ -95,12 +71,7 @@ describe('tallies', function () {
         { $set: { merchantId: merchants[1], mode: 'live', state: 'active' } },
         { upsert: true },
       );
-    await till.db.collection<{ _id: string }>('attempts').insertMany(
-      times.map((atMs, n) => ({
-        ...{ _id: `${newId('dlv', atMs)}/0001`, endpointId: endpoints[n % 2]!, at: new Date(atMs) },
-        ...(n % 5 === 0 ? { ok: false, reason: 'timeout' } : { ok: true }),
-      })),
-    );
+    await plantAttempts(till.db, endpoints, times);
   }
 
   /** What the installation's and each merchant's hours should be, reckoned from the events alone and another way. */

@@ -31,6 +31,14 @@ describe('Pictures', () => {
     ]);
   });
 
+  it('end their scale where they are told to, if it is enough', () => {
+    const scaleOf = (most: number) => {
+      const columns = [{ name: 'a', mark: 'a', values: [most] }];
+      return /<li>(\d+)<\/li>/.exec(String(lines(picture({ columns, tops: [60, 120] }))))![1];
+    };
+    expect([30, 61, 130].map(scaleOf)).to.deep.equal(['60', '120', '200']);
+  });
+
   it('show one among a million', () => {
     const drawn = String(bars(picture({ columns: [{ name: 'a', mark: 'a', values: [1_000_000, 1] }] })));
     const [, [, d] = []] = pathsOf(drawn, 'bar');
