@@ -1,6 +1,7 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
+import { csvLine } from '../csv.ts';
 import {
   type CommandDeps,
   commandBody,
@@ -12,7 +13,7 @@ import {
 } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { csvLine } from '../ledger/ledger.ts';
+
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import {
