@@ -191,6 +191,13 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('POST', '/admin/operators', 'admin', operators.createOperator(deps)),
     route('GET', '/admin/operators', 'admin', operators.listOperators(deps)),
     route('DELETE', '/admin/operators/:id', 'admin', operators.removeOperator(deps)),
+    ...moneyRoutes(deps),
+  ];
+}
+
+/** What operators see and do about money: a part of the index, one line each. */
+function moneyRoutes(deps: OperatorDeps) {
+  return [
     route('GET', '/admin/fee-plans', 'viewer', fees.listFeePlans(deps)),
     route('POST', '/admin/fee-plans', 'admin', fees.createFeePlan(deps)),
     route('GET', '/admin/fee-plans/:id', 'viewer', fees.showFeePlan(deps)),

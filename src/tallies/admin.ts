@@ -15,6 +15,7 @@ import { type Fault, faulty, forOperators } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import {
   type Counted,
@@ -66,7 +67,7 @@ const TallyQuery = Type.Object(
 );
 
 interface Asked {
-  mode: 'test' | 'live';
+  mode: Mode;
   kind?: TallyKind;
   of?: string;
   by?: 'hour' | 'day';
