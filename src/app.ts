@@ -34,6 +34,7 @@ import { showWaiting } from './operators/waitingAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
+import * as safeguarding from './reconciliation/safeguardingAdmin.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
@@ -211,6 +212,10 @@ function moneyRoutes(deps: OperatorDeps) {
     route('GET', '/admin/reconciliations', 'viewer', reconciling.listReconciliations(deps)),
     route('GET', '/admin/reconciliations/:id', 'viewer', reconciling.showReconciliation(deps)),
     route('GET', '/admin/differences', 'viewer', reconciling.listDifferences(deps)),
+    route('GET', '/admin/safeguarding', 'viewer', safeguarding.listSafeguarding(deps)),
+    route('GET', '/admin/safeguarding.csv', 'viewer', safeguarding.exportSafeguarding(deps)),
+    route('GET', '/admin/safeguarding/:id', 'viewer', safeguarding.showSafeguarding(deps)),
+    route('POST', '/admin/safeguarding/:id/sign', 'operator', safeguarding.signSafeguarding(deps)),
     route('GET', '/admin/settlements', 'viewer', settling.listSettlements(deps)),
     route('POST', '/admin/settlements/run', 'operator', settling.runSettlement(deps)),
     route('GET', '/admin/settlements/:id', 'viewer', settling.showSettlement(deps)),

@@ -27,6 +27,7 @@ import {
 import {
   differencesSpec,
   reconciliationsSpec,
+  safeguardingSpec,
   statementLinesSpec,
   statementPagesSpec,
   statementsSpec,
@@ -43,6 +44,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   replaysSpec,
   settlementsSpec,
   ...[reconciliationsSpec, differencesSpec, statementsSpec, statementPagesSpec, statementLinesSpec],
+  safeguardingSpec,
   stepsSpec,
   sharedPartsSpec,
   attemptsSpec,

@@ -80,6 +80,14 @@ export {
 } from './postings.ts';
 export { receiptsSpec } from './receipts.ts';
 export {
+  closedDay,
+  closedDays,
+  heldTzs,
+  owedTzs,
+  postedLater,
+  type Safeguarded,
+} from './safeguarding.ts';
+export {
   type ReadReferences,
   StatementDiffers,
   type StatementOf,

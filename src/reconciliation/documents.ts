@@ -1,6 +1,7 @@
 import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { DifferenceContext, DifferenceKind } from '../../machines/difference.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
+import type { Safeguarded } from '../ledger/ledger.ts';
 import { type ListFilter, type ListPlan, restOf } from '../listPlan.ts';
 import { actorIndexes } from '../standing.ts';
 import type { StatementLine, StatementSummary } from './reading.ts';
@@ -147,3 +148,10 @@ export function planOfDifferences(filter: ListFilter): ListPlan | undefined {
     rest: restOf(filter, 'reconciliation'),
   };
 }
+
+/** A day's report as it was signed off; `_id` is the date. Each signature keeps the figures that its person saw. */
+export interface SafeguardingDoc extends Doc {
+  signatures: { by: string; at: Date; reason: string; figures: Safeguarded }[];
+}
+
+export const safeguardingSpec: MongoCollectionSpec = { name: 'safeguarding_reports' };

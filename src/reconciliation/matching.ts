@@ -4,6 +4,7 @@ import type { DifferenceKind, DifferenceTerms } from '../../machines/difference.
 import type { Tally } from '../../machines/reconciliation.ts';
 import { derivedId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { maskPhonesIn } from '../log.ts';
 import {
   type DifferenceDoc,
   differencesSpec,
@@ -234,7 +235,8 @@ function differenceOf(
     ...{ kind: is, effectTzs, bookedAt: line.bookedAt, receipt: line.receipt, line: line.n },
     ...{ merchantId, lineId: line._id, entry: fact?.key ?? null },
     ...{ collection: collection ?? null, suggestion: suggestion ?? null },
-    details: [line.reason, line.details].filter((each) => each !== '').join(': '),
+    // Its number stands in the line that is kept; whoever looks at a difference need not see it.
+    details: maskPhonesIn([line.reason, line.details].filter((each) => each !== '').join(': ')),
   });
 }
 

@@ -25,6 +25,8 @@ export {
   endedStates,
   type ReconciliationDoc,
   reconciliationsSpec,
+  type SafeguardingDoc,
+  safeguardingSpec,
   statementLinesSpec,
   statementPagesSpec,
   statementsSpec,

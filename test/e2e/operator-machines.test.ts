@@ -30,7 +30,18 @@ describe('operators and machines', () => {
     await ended('255700000000');
     const { json } = await get('/machines');
     const names = json.data.map(({ id }: { id: string }) => id);
-    expect(names).to.have.members(['collection', 'delivery', 'endpoint', 'replay', 'settlement', 'breaker']);
+    expect(names).to.have.members([
+      ...[
+        'collection',
+        'delivery',
+        'endpoint',
+        'replay',
+        'settlement',
+        'reconciliation',
+        'difference',
+        'breaker',
+      ],
+    ]);
     const collection = json.data.find(({ id }: { id: string }) => id === 'collection');
     expect(collection).to.include({ object: 'machine', version: Number(collectionMachine.version) });
     const standing = collection.actors.find(({ state }: { state: string }) => state === 'succeeded.standing');

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { operatorRoutes } from '../../src/app.ts';
+import { closingOf } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
+import { eatDate } from '../../src/time.ts';
 import { type Receiver, startReceiver, startTestService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -44,6 +46,7 @@ describe('a viewer', () => {
     const [settlement] = (await test.call('GET', '/admin/settlements')).json.data;
     const refused = await merchant.create({ amount: 1, reference: phone, description: [phone] });
     await test.service.wired.refusals.flush();
+    const { date, difference, day } = await plantStatement();
     Object.assign(ids, {
       merchants: [merchant.id],
       endpoints: [endpoint.id],
@@ -52,7 +55,12 @@ describe('a viewer', () => {
       collections: [json.id],
       settlements: [settlement.id],
       'fee-plans': ['default'],
-      actors: [json.id, endpoint.id, delivery.id, replay.id, settlement.id],
+      reconciliations: [`rec.MPESA_TZ.${date}`],
+      safeguarding: [day],
+      actors: [
+        ...[json.id, endpoint.id, delivery.id, replay.id, settlement.id],
+        ...[`rec.MPESA_TZ.${date}`, difference],
+      ],
       requests: [refused.headers.get('request-id')!],
     });
   });
@@ -75,6 +83,27 @@ describe('a viewer', () => {
     await db
       .collection<{ _id: string }>('railCallbacks')
       .insertOne({ _id: 'planted', ...about, hint, body: quoted } as never);
+  };
+
+  /** A network's statement of the day before yesterday, which names customers; and a closing of that day. */
+  const plantStatement = async () => {
+    const { actors, clock, db } = test.service.wired;
+    const date = eatDate(clock.now() - 2 * limits.dayMs);
+    const header =
+      'Receipt No.,Completion Time,Details,Transaction Status,Paid In,Withdrawn,Balance,Other Party Info';
+    const line = `QKABCDE123,${date} 12:00:00,Pay Bill from ${payer},Completed,5000,,5000,${payer} - ASHA`;
+    const brought = await test.call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${date}`, {
+      body: `${header}\n${line}\n`,
+      headers: { 'content-type': 'text/csv' },
+    });
+    expect(brought.status, brought.text).to.equal(202);
+    const found = async () => (await test.call('GET', '/admin/differences')).json.data[0];
+    const difference = await until(found);
+    // The worker may have closed the books by now.
+    const closing = await closingOf(db, 'live', clock.now());
+    if (closing) await actors.commit([closing]).catch(() => undefined);
+    const [day] = (await test.call('GET', '/admin/safeguarding')).json.data;
+    return { date, difference: difference.id as string, day: day.id as string };
   };
 
   /** Every route that a viewer may read, of what there is here. */

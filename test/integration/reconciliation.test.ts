@@ -175,7 +175,7 @@ describe('reconciliation', function () {
       'sweep',
     ]);
     expect(await differences()).to.deep.equal([]);
-    await passesUntil(async () => (await reconciliation()).state === 'open.resting', hourMs);
+    await passesUntil(async () => (await reconciliation()).state === 'open.resting', 6 * hourMs);
   });
 
   it('finds a difference of each class that was planted, and nothing else', async () => {
