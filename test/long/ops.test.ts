@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { loadConfig } from '../../src/config.ts';
 import { root } from '../support/files.ts';
 import { type Member, startMember } from '../support/member.ts';
@@ -57,7 +57,7 @@ describe('the compose files', function () {
 
   const secrets = () =>
     Object.fromEntries(
-      execFileSync('sh', [join(root, 'ops/secrets.sh')], { encoding: 'utf8' })
+      execFileSync('sh', [join(root, 'ops/secrets.sh')], { encoding: 'utf8', cwd: folder })
         .trim()
         .split('\n')
         .map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
@@ -103,6 +103,13 @@ describe('the compose files', function () {
     });
   }
 
+  it('get only the secrets that .env does not have', () => {
+    const all = Object.keys(secrets());
+    writeFileSync(join(folder, '.env'), 'KEY_HASH_SECRET=kept\nSECRETS_KEY=\n');
+    expect(Object.keys(secrets())).deep.equal(all.filter((name) => name !== 'KEY_HASH_SECRET'));
+    rmSync(join(folder, '.env'));
+  });
+
   it('survive, in compose.ha.yml, the loss of any one: two of each role and of Redis, three of MongoDB and of sentinels', () => {
     const { services } = load('compose.ha.yml', secrets());
     const count = (name: RegExp) => Object.keys(services).filter((each) => name.test(each)).length;
@@ -114,55 +121,97 @@ describe('the compose files', function () {
 describe('the script that founds the replica set', function () {
   this.timeout(300_000);
   const members: Member[] = [];
-  after(() => Promise.all(members.map((member) => member.close())));
+  let mongosh: string;
 
-  it('makes a set of three and its users by mongosh, any number of times', async function () {
-    if (!hasRuntimes) this.skip();
-    const mongosh = await fetchedRuntime({
-      ...{ name: 'mongosh', package: 'mongosh', version: '2.12.0', file: 'bin/mongosh.js' },
-    });
-    const start = (port: number, dir: string) => {
+  before(async function () {
+    if (!hasRuntimes) {
+      process.stderr.write('    skipped: mongosh is taken from npm on Linux on x64 only\n');
+      this.skip();
+    }
+    const wanted = { name: 'mongosh', package: 'mongosh', version: '2.12.0', file: 'bin/mongosh.js' };
+    mongosh = await fetchedRuntime(wanted);
+  });
+  afterEach(async () => {
+    await Promise.all(members.splice(0).map((member) => member.close()));
+  });
+
+  /** Members go by a file, which can be another one when they start again. */
+  const startMongod = async (isLocked: boolean) => {
+    const member = await startMember('mongod', (port, dir) => {
       mkdirSync(join(dir, 'db'));
       writeFileSync(join(dir, 'key'), 'a key that members know each other by', { mode: 0o600 });
-      return [
-        ...['--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', join(dir, 'db')],
-        ...['--replSet', 'rs0', '--keyFile', join(dir, 'key'), '--wiredTigerCacheSizeGB', '0.25'],
-      ];
-    };
-    members.push(...(await Promise.all([1, 2, 3].map(() => startMember('mongod', start)))));
-    const hosts = members.map(({ port }) => `127.0.0.1:${port}`);
-    const env = {
-      MEMBERS: hosts.join(),
-      MONGODB_ADMIN_PASSWORD: 'of the admin',
-      MONGODB_PASSWORD: 'ofTheService',
-    };
-    const words = [
-      '--quiet',
-      '--norc',
-      `mongodb://${hosts[0]}/?directConnection=true`,
-      join(root, 'ops/mongo-setup.js'),
-    ];
-    for (const _time of ['first', 'again'])
-      await run(process.execPath, [mongosh, ...words], {
-        env: { PATH: process.env.PATH!, HOME: folder, ...env },
-      });
-    const client = new MongoClient(
-      `mongodb://kusanya:ofTheService@${hosts.join()}/kusanya?replicaSet=rs0&authSource=admin`,
+      configure(dir, port, isLocked);
+      return ['--config', join(dir, 'mongod.conf')];
+    });
+    members.push(member);
+    return member;
+  };
+  const configure = (dir: string, port: number, isLocked: boolean) =>
+    writeFileSync(
+      join(dir, 'mongod.conf'),
+      stringify({
+        net: { port, bindIp: '127.0.0.1', unixDomainSocket: { enabled: false } },
+        storage: { dbPath: join(dir, 'db'), wiredTiger: { engineConfig: { cacheSizeGB: 0.25 } } },
+        replication: { replSetName: 'rs0' },
+        ...(isLocked ? { security: { keyFile: join(dir, 'key') } } : {}),
+      }),
     );
+  const hostOf = ({ port }: Member) => `127.0.0.1:${port}`;
+  /** As mongo-setup of the compose files runs it. */
+  const setUp = () => {
+    const env = { MONGODB_ADMIN_PASSWORD: 'of the admin', MONGODB_PASSWORD: 'ofTheService' };
+    const words = ['--quiet', '--norc', `mongodb://${hostOf(members[0]!)}/?directConnection=true`];
+    return run(process.execPath, [mongosh, ...words, join(root, 'ops/mongo-setup.js')], {
+      env: { PATH: process.env.PATH!, HOME: folder, MEMBERS: members.map(hostOf).join(), ...env },
+    });
+  };
+  /** What the service may do then, and what it may not. */
+  const expectUsable = async () => {
+    const uri = `mongodb://kusanya:ofTheService@${members.map(hostOf).join()}/kusanya?replicaSet=rs0&authSource=admin`;
+    const client = new MongoClient(uri);
     try {
       const things = client.db('kusanya').collection('things');
       await client.withSession((session) =>
         session.withTransaction(() => things.insertOne({ name: 'first' }, { session })),
       );
-      const refused = await client
-        .db('other')
-        .collection('things')
-        .insertOne({})
-        .catch((error: Error) => error.message);
+      const others = client.db('other').collection('things');
+      const refused = await others.insertOne({}).catch((error: Error) => error.message);
       expect(refused).match(/not authorized/);
     } finally {
       await client.close();
     }
+    const stranger = new MongoClient(`mongodb://${hostOf(members[0]!)}/?directConnection=true`);
+    try {
+      const refused = await stranger
+        .db('kusanya')
+        .collection('things')
+        .findOne()
+        .catch((error: Error) => error.message);
+      expect(refused).match(/requires authentication/);
+    } finally {
+      await stranger.close();
+    }
+  };
+
+  it('makes a set of three and its users by mongosh, any number of times', async () => {
+    await Promise.all([1, 2, 3].map(() => startMongod(true)));
+    await setUp();
+    await setUp();
+    await expectUsable();
+  });
+
+  it('gives users to a set that has none, as earlier versions of docker-compose.yml made it', async () => {
+    const old = await startMongod(false);
+    const client = new MongoClient(`mongodb://${hostOf(old)}/?directConnection=true`);
+    await client
+      .db('admin')
+      .command({ replSetInitiate: { _id: 'rs0', members: [{ _id: 0, host: hostOf(old) }] } });
+    await client.close();
+    await old.kill();
+    configure(old.dir, old.port, true);
+    await old.start();
+    await setUp();
+    await expectUsable();
   });
 });
 
