@@ -7,6 +7,7 @@ import { exportPayments } from './collections/exportAdmin.ts';
 import * as payments from './collections/routes.ts';
 import type { Config } from './config.ts';
 import { Docs } from './docs/docs.ts';
+import * as eventsAdmin from './events/admin.ts';
 import type { Tails } from './events/events.ts';
 import * as events from './events/routes.ts';
 import { forAnyone, type Health, livez, type Route, readyz, route, version } from './http/http.ts';
@@ -27,6 +28,7 @@ import * as operators from './operators/admin.ts';
 import * as audit from './operators/auditAdmin.ts';
 import * as machines from './operators/machineAdmin.ts';
 import * as overview from './operators/overviewAdmin.ts';
+import { listProposals } from './operators/proposalAdmin.ts';
 import * as queues from './operators/queueAdmin.ts';
 import { showRequest } from './operators/requestAdmin.ts';
 import { search } from './operators/searchAdmin.ts';
@@ -170,6 +172,7 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/deliveries', 'viewer', deliveries.listDeliveries(deps)),
     route('GET', '/admin/deliveries/:id', 'viewer', deliveries.showDelivery(deps)),
     route('POST', '/admin/deliveries/:id/resend', 'operator', deliveries.resendDelivery(deps)),
+    route('GET', '/admin/events/:id', 'viewer', eventsAdmin.showEvent(deps)),
     route('GET', '/admin/queues', 'viewer', queues.listQueues(deps)),
     route('GET', '/admin/rails', 'viewer', rails.listRails(deps)),
     route('GET', '/admin/reviews', 'viewer', collections.listReviews(deps)),
@@ -177,6 +180,7 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/collections.csv', 'viewer', exportPayments(deps)),
     route('GET', '/admin/search', 'viewer', search(deps)),
     route('GET', '/admin/requests/:id', 'viewer', showRequest(deps)),
+    route('GET', '/admin/proposals', 'viewer', listProposals(deps)),
     route('GET', '/admin/audit', 'viewer', audit.listAudit(deps)),
     route('GET', '/admin/collections/:id/evidence', 'viewer', rails.showEvidence(deps)),
     route('GET', '/admin/machines', 'viewer', machines.listMachines(deps)),

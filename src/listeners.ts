@@ -29,6 +29,7 @@ import {
 } from './http/http.ts';
 import type { Log } from './log.ts';
 import { DashboardLinks } from './merchants/merchants.ts';
+import { tellWrongTokens } from './operators/operators.ts';
 import type { Principal } from './principal.ts';
 import type { Callbacks } from './rails/rails.ts';
 
@@ -78,7 +79,7 @@ export function createOperatorApp(
   const { clock, log, config, observe, db, actors, operators, health, refusals } = deps;
   const { authenticate } = operators;
   const routes = operatorRoutes(deps);
-  const tries = new WrongTries();
+  const tries = new WrongTries({}, { tell: tellWrongTokens(deps) });
   const pages = new Console({
     ...deps,
     tries,
@@ -102,13 +103,12 @@ export function createOperatorApp(
 }
 
 /** Who sent a request: by the token in it, or by the console's session. */
-export function operatorBehind({
-  db,
-  clock,
-  operators: { authenticate },
-}: Pick<OperatorDeps, 'db' | 'clock' | 'operators'>) {
-  const sessions = new Sessions({ db, clock, authenticate });
-  const tries = new WrongTries();
+export function operatorBehind(
+  deps: Pick<OperatorDeps, 'db' | 'clock' | 'operators' | 'actors'> & Pick<ConsoleDeps, 'log'>,
+) {
+  const { authenticate } = deps.operators;
+  const sessions = new Sessions({ ...deps, authenticate });
+  const tries = new WrongTries({}, { tell: tellWrongTokens(deps) });
   const inCookie = new RegExp(`(?:^|; *)${sessionCookie}=([^;]*)`);
   return async (req: IncomingMessage): Promise<OperatorPrincipal> => {
     const { authorization, cookie } = req.headers;

@@ -13,6 +13,7 @@ import {
 } from '@kusanya/durable-actors';
 import { AlertTeller } from './alerts.ts';
 import type { Config } from './config.ts';
+import { readHistory } from './desk/desk.ts';
 import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
 import { ownEntriesOf, readBalance } from './ledger/ledger.ts';
@@ -21,7 +22,7 @@ import { createMerchantApp, createOperatorApp, operatorBehind } from './listener
 import type { Log } from './log.ts';
 import { Gauges } from './metrics/metrics.ts';
 import { closeMongo, connectPatiently, LineWatch, retireIndexes } from './mongo.ts';
-import { readHistory, readNeeds } from './operators/operators.ts';
+import { readNeeds } from './operators/operators.ts';
 import { mongoCollectionSpecs } from './stores.ts';
 import { strandedRelease } from './webhooks/effects.ts';
 import { resendEvent } from './webhooks/webhooks.ts';

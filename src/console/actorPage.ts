@@ -182,12 +182,15 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
   'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
 };
 
+export function titleOfEvent(type: string): string {
+  return operatorEvents[type]?.title ?? type;
+}
+
 /** What somebody proposed, for a second person to agree to. */
 function proposalCard(visit: Visit, { id, proposal }: Actor): Html {
   if (!proposal) return html``;
   const { event, by, reason, until } = proposal;
   const { type, ...told } = event;
-  const words = operatorEvents[type] ?? { title: type };
   const what = Object.entries(told).map(([name, value]) => [label(spaced(name)), value] as const);
   const agree = formOf(visit, {
     id: 'agree',
@@ -203,7 +206,7 @@ function proposalCard(visit: Visit, { id, proposal }: Actor): Html {
   const own = html`<p class="quiet">You proposed it: somebody else has to agree.</p>`;
   return card(
     html`Waits for a second person <span class="quiet">until ${moment(until)}</span>`,
-    html`<p><b>${by}</b> proposes: ${words.title}. <q>${withLinks(visit, reason)}</q></p>${facts(what)}${by === visit.operator.name ? own : agree}`,
+    html`<p><b>${by}</b> proposes: ${titleOfEvent(type)}. <q>${withLinks(visit, reason)}</q></p>${facts(what)}${by === visit.operator.name ? own : agree}`,
     { tone: 'needed' },
   );
 }

@@ -98,7 +98,8 @@ function figure(name: string, value: number): Part {
   return /Ms$/.test(name) ? span(value) : value;
 }
 
-function block(visit: Visit, text: string): Html {
+/** Text as it is, with the ids in it as links. */
+export function block(visit: Visit, text: string): Html {
   return html`<pre class="block" tabindex="0">${withLinks(visit, text)}</pre>`;
 }
 
@@ -125,7 +126,7 @@ async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
       },
     ],
     answers,
-    'The network’s answers are kept in live mode; the test rail is in this process.',
+    visit.mode === 'live' ? 'The network has not answered yet.' : 'The test rail has not answered yet.',
   );
   const calledBack = table<Evidence['callbacks'][number]>(
     [

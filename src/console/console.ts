@@ -48,11 +48,12 @@ import type { ReadPath, Show, Visit } from './page.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { showPictures } from './picturesPage.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
+import { showProposals } from './proposalPage.ts';
 import { showQueues } from './queuePage.ts';
 import { showRequest } from './requestPage.ts';
 import { type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
-import { showDeliveries, showEndpoints } from './webhookPages.ts';
+import { showDeliveries, showEndpoints, showEvent } from './webhookPages.ts';
 import { pieceWords } from './words.ts';
 
 export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
@@ -86,6 +87,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/actors/:id', showActor],
   ['/deliveries', showDeliveries],
   ['/endpoints', showEndpoints],
+  ['/events/:id', showEvent],
   ['/merchants', showMerchants],
   ['/merchants/:id', showMerchant],
   ['/settlements', showSettlements],
@@ -97,6 +99,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/inspector', showInspector],
   ['/queues', showQueues],
   ['/audit', showAudit],
+  ['/proposals', showProposals],
   ['/operators', showOperators],
   ['/requests/:id', showRequest],
   ['/search', search],
@@ -223,7 +226,8 @@ export class Console {
       const form = await readForm(ctx);
       next = backOf(form.get('next'));
       checkFormToken(form, cookie);
-      const begun = await sessions.begin((form.get('token') ?? '').trim().slice(0, 256));
+      const token = (form.get('token') ?? '').trim().slice(0, 256);
+      const begun = await sessions.begin(token, ctx.get('User-Agent'));
       if (begun) {
         if (cookie) await sessions.end(cookie);
         keepCookie(ctx, sessionCookie, begun, sessionMs);
@@ -249,8 +253,12 @@ export class Console {
       ctx.cookies.set(sessionCookie, null, { path: '/' });
       return seeOther(ctx, '/console/sign-in');
     }
-    if (ctx.path !== '/console/act') throw resourceNotFound();
     const { principal } = visitor;
+    if (ctx.path === '/console/end-others') {
+      await this.#options.sessions.endOthers(principal.name, visitor.cookie);
+      return seeOther(ctx, `/console/${modeOf(backOf(form.get('back')))}/operators?done=othersEnded`);
+    }
+    if (ctx.path !== '/console/act') throw resourceNotFound();
     const outcome = await act(
       this.#options.inside,
       form,
@@ -301,7 +309,7 @@ export class Console {
     { requestId }: RequestState,
     about: Pick<Visit, 'here' | 'mode' | 'params'> & { trial?: Trial },
   ): Visit {
-    const { inside, clock, machine, merchantsUrl } = this.#options;
+    const { inside, clock, machine, merchantsUrl, sessions } = this.#options;
     const url = new URL(about.here, anyHost);
     const { searchParams: query } = url;
     const here = new URL(url);
@@ -322,6 +330,7 @@ export class Console {
         // As it would have come over the wire: times are text there.
         return JSON.parse(JSON.stringify(body));
       },
+      sessions: () => sessions.of(principal.name, cookie),
       operationOf: (name) => {
         const route = inside.find(name);
         return route && roleAllows(principal.role, route.role) ? route.operation : undefined;

@@ -20,7 +20,7 @@ const places: Readonly<Record<string, Place>> = {
   'rec.': actor,
   dif_: actor,
   mer_: (id) => `/merchants/${id}`,
-  evt_: (id) => `/deliveries?event=${id}`,
+  evt_: (id) => `/events/${id}`,
   key_: changes,
   opr_: changes,
   fee_: () => '/fees',

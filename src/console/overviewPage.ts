@@ -18,6 +18,7 @@ const tileWords: Readonly<Record<string, readonly [name: string, advice: string,
   ],
   past_deadline: ['Past their deadline', 'They should have ended by now.', true],
   late_payment: ['Late payments held', 'Paid after they had ended. Accept them or send them back.'],
+  second_person: ['Waiting for a second person', 'One proposed it. It lapses a day later.'],
   rail_down: ['The network is failing', 'Nothing is sent to it until it answers again.', true],
   settlement_overdue: ['Settlements overdue', 'Their midnight has passed.', true],
   settlement_held: ['Settlements held back', 'By an operator. Release them when you know.'],
@@ -162,7 +163,7 @@ function moneyCard(visit: Visit, { money: sums }: Overview): Html {
 function alertsCard(visit: Visit, { alerts }: Overview): Html {
   const rows = alerts.map(
     ({ kind, at, about }) =>
-      html`<li><span>${idLink(visit, about, label(kind))}</span><b>${ago(at, visit.nowMs)}</b></li>`,
+      html`<li><span>${idLink(visit, about, kind === 'wrong_tokens' ? `${label(kind)} from ${about}` : label(kind))}</span><b>${ago(at, visit.nowMs)}</b></li>`,
   );
   return card(
     'Latest alerts',

@@ -3,6 +3,7 @@ import type { OperatorRoute } from '../app.ts';
 import type { OperatorPrincipal } from '../http/http.ts';
 import type { Mode } from '../mode.ts';
 import type { AnsweredOf, AskedOf, CommandOf, Html, PageVisit, PathOf, RowIn } from '../pages/pages.ts';
+import type { ShownSession } from './session.ts';
 
 /** What every page is given and gives back. Pages read by the operators' routes and know no stores. */
 
@@ -28,6 +29,8 @@ export interface Visit extends PageVisit {
   merchantsUrl: string;
   /** GET of an operators' route, in this process, with this operator's rights. @throws AppError */
   read<Path extends ReadPath>(path: Path, asked?: Asked<Path>): Promise<Answered<Path>>;
+  /** Where this operator is signed in. */
+  sessions(): Promise<ShownSession[]>;
   /** The definition behind an actor, to be drawn. */
   machine(name: string): AnyStateMachine | undefined;
 }

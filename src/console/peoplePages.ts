@@ -3,7 +3,8 @@ import { formOf } from './forms.ts';
 import { card, narrowed, pager, table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
 import { address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
-import { moment } from './words.ts';
+import type { ShownSession } from './session.ts';
+import { ago, moment } from './words.ts';
 
 /** Who may do what here. */
 type Person = RowOf<'/admin/operators'>;
@@ -14,9 +15,32 @@ export const showOperators: Show = async (visit) => {
   const isAdmin = operator.role === 'admin';
   const body = html`<div class="top"><h1>Operators</h1></div>
 ${card('You', about)}
+${card('Where you are signed in', await sessionsOf(visit))}
 ${isAdmin ? await everybody(visit) : ''}`;
   return { title: 'Operators', nav: 'operators', body };
 };
+
+async function sessionsOf(visit: Visit): Promise<Html> {
+  const sessions = await visit.sessions();
+  const rows = table<ShownSession>(
+    [
+      { head: 'Browser', kind: 'wide', cell: ({ agent }) => agent || 'says nothing of itself' },
+      { head: 'Since', cell: ({ since }) => moment(since) },
+      {
+        head: 'Last seen',
+        cell: ({ isThis, lastSeenAt }) =>
+          isThis ? html`<span class="pill good">this one</span>` : html`${ago(lastSeenAt, visit.nowMs)} ago`,
+      },
+    ],
+    sessions,
+    'Nowhere.',
+  );
+  if (sessions.every(({ isThis }) => isThis)) return rows;
+  return html`${rows}<form method="post" action="/console/end-others">
+<input type="hidden" name="form_token" value="${visit.formToken}"><input type="hidden" name="back" value="${visit.here}">
+<p class="hint">One that you do not know? End the others, and have an admin revoke your token.</p>
+<p class="buttons"><button>End all others</button></p></form>`;
+}
 
 async function everybody(visit: Visit): Promise<Html> {
   const after = visit.query.get('starting_after') ?? undefined;

@@ -42,6 +42,7 @@ export function withNotice(visit: Visit, page: Page): Page {
   const saids: Readonly<Record<string, string>> = {
     sendEvent: 'Done.',
     proposed: 'Proposed. It is done when a second operator agrees.',
+    othersEnded: 'Done. You are signed in here and nowhere else.',
   };
   const said = saids[done] ?? `Done: ${spaced(done)}.`;
   return { ...page, body: html`<p class="done" role="status">${said}</p>${page.body}` };

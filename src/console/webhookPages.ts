@@ -1,10 +1,11 @@
 import { type Html, html } from '../pages/pages.ts';
-import { deliveriesTable } from './actorTabs.ts';
-import { choices, narrowed, pager, table } from './layout.ts';
+import { block, deliveriesTable } from './actorTabs.ts';
+import { card, choices, facts, narrowed, pager, table } from './layout.ts';
+import { idLink } from './links.ts';
 import { address, queryInMode, type Show, type Visit } from './page.ts';
 import type { WebhookEndpoint } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, pill } from './words.ts';
+import { ago, moment, pill } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {
@@ -20,6 +21,27 @@ ${webhooksTop(visit, 'Deliveries')}
 ${narrowed(visit, ['merchant', 'endpoint', 'event', 'collection', 'newer_than'])}</div>
 <section class="card" id="list" data-live>${deliveriesTable(visit, list)}${pager(visit, list)}</section>`;
   return { title: 'Deliveries', nav: 'endpoints', live: 'often', body };
+};
+
+/** An event: what it says, of what, and what became of it at each endpoint. */
+export const showEvent: Show = async (visit) => {
+  const id = visit.params.id!;
+  const event = await visit.read('/admin/events/:id', { params: { id } });
+  if (event.mode !== visit.mode) return `/console/${event.mode}/events/${id}`;
+  const list = await visit.read('/admin/deliveries', { query: { event: id, limit: 100 } });
+  const body = html`<header class="headline"><p class="crumbs"><a href="${address(visit, '/deliveries')}">webhooks</a> <span>›</span> event <code class="id">${id}</code></p>
+<h1>${event.type}</h1></header>
+${card(
+  'What it is about',
+  facts([
+    ['tells of', idLink(visit, event.about)],
+    ['merchant', idLink(visit, event.merchant_id)],
+    ['happened', moment(event.created_at)],
+  ]),
+)}
+<section class="card" id="list" data-live><h2>Deliveries</h2>${deliveriesTable(visit, list)}${pager(visit, list)}</section>
+${card(event.is_masked ? 'What it says, with phones masked' : 'What it says', block(visit, JSON.stringify(JSON.parse(event.body), null, 2)))}`;
+  return { title: `Event ${id}`, nav: 'endpoints', live: 'often', body };
 };
 
 const endpointStates: readonly (readonly [string, string])[] = [

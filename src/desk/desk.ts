@@ -21,3 +21,4 @@ export {
   pageFields,
   StateFilter,
 } from './queries.ts';
+export { readHistory, readTrail, type Trail } from './trail.ts';

@@ -7,6 +7,7 @@ import {
   type StepLine,
   StepRefused,
 } from '@kusanya/durable-actors';
+import type { Long } from 'mongodb';
 import { Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
 import { chartSvg } from '../charts/charts.ts';
@@ -19,6 +20,8 @@ import {
   forCommands,
   found,
   Reason,
+  readHistory,
+  readTrail,
 } from '../desk/desk.ts';
 import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
@@ -27,7 +30,6 @@ import { entriesIn, receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { memoryOf } from '../memory.ts';
-import { isoTime } from '../time.ts';
 import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
 import {
   agreeing,
@@ -36,11 +38,10 @@ import {
   needsSecond,
   openProposal,
   type ProposalDoc,
-  proposalLifeMs,
+  presentProposal,
   proposalsSpec,
   proposing,
 } from './secondPerson.ts';
-import { readHistory, readTrail } from './trail.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
 const machineByPrefix: Readonly<Record<string, string>> = {
@@ -112,11 +113,6 @@ function presentStep(line: StepLine) {
     actions: line.actions,
     cause: line.cause,
   };
-}
-
-function presentProposal({ _id, event, by, at, reason }: ProposalDoc) {
-  const untilMs = at.getTime() + proposalLifeMs;
-  return { object: 'proposal', actor: _id, event, by, reason, at: at.toISOString(), until: isoTime(untilMs) };
 }
 
 export function showActor({ actors, db, clock }: CommandDeps) {
@@ -295,11 +291,12 @@ type Agreed = { of: ProposalDoc } | { proposed: ProposalDoc };
 async function agreedOrProposed(
   { db }: CommandDeps,
   command: Command,
-  { _id, merchantId }: ActorDoc,
+  { _id, merchantId, mode, data }: ActorDoc,
   { reason: _reason, ...event }: Decision & { reason: string },
 ): Promise<Agreed> {
   const { by, at, reason, requestId } = command;
-  const proposed: ProposalDoc = { _id, event, by, at: new Date(at), reason, requestId };
+  const payment = { _id, merchantId, mode, amountTzs: data.amountTzs as Long | number };
+  const proposed: ProposalDoc = { ...payment, event, by, at: new Date(at), reason, requestId };
   return command.change<Agreed>(async () => {
     const open = await openProposal(db, _id, at);
     if (open && isSame(open.event, event)) {

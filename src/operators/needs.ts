@@ -13,6 +13,7 @@ import { type SettlementReader, settlementDate } from '../settlement/settlement.
 import { inStates } from '../standing.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
+import { waitingProposals } from './secondPerson.ts';
 
 /** What needs a person: one tile per kind of trouble, each with the list behind it. No tile: nothing to do. */
 
@@ -22,6 +23,7 @@ export type TileKind =
   | 'under_review'
   | 'past_deadline'
   | 'late_payment'
+  | 'second_person'
   | 'rail_down'
   | 'settlement_overdue'
   | 'settlement_held'
@@ -85,6 +87,7 @@ export async function readNeeds(deps: OverviewDeps, mode: Mode): Promise<Tile[]>
     underReview(deps, mode),
     pastDeadline(deps, mode),
     latePayments(deps, mode),
+    secondPerson(deps, mode),
     railDown(deps, mode),
     settlements(deps, mode),
     endpoints(deps, mode),
@@ -206,6 +209,19 @@ async function latePayments({ db, actors }: OverviewDeps, mode: Mode): Promise<T
   );
   const link = `/admin/collections?mode=${mode}&state=${lateOuterStates.join(',')}`;
   return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
+}
+
+/** Decisions that one person proposed, and that nobody agreed to yet. */
+async function secondPerson({ db, clock }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const waiting = await waitingProposals(db, mode, clock.now(), countMax + 1);
+  const counted = waiting.slice(0, countMax);
+  const sum = {
+    count: counted.length,
+    is_more: waiting.length > countMax,
+    amount_tzs: counted.reduce((total, { amountTzs }) => total + Number(amountTzs), 0),
+    oldest_at: counted.at(-1)?.at.toISOString() ?? null,
+  };
+  return [tile('second_person', `/admin/proposals?mode=${mode}`, sum)];
 }
 
 async function railDown({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {

@@ -8,7 +8,7 @@ import { checksum, hashKey } from '../merchants/merchants.ts';
 
 export { readNeeds } from './needs.ts';
 export { proposalsSpec } from './secondPerson.ts';
-export { readHistory } from './trail.ts';
+export { tellWrongTokens } from './wrongTokens.ts';
 
 /** People who run the service, each with a name, a role and a token. `OPERATOR_TOKEN` is the first admin. */
 export interface OperatorDoc extends Doc {

@@ -40,7 +40,7 @@ const places: readonly {
   { prefix: 'rec.', object: 'reconciliation', stored: reconciliationsSpec.name, link: actorLink },
   { prefix: 'dif_', object: 'difference', stored: differencesSpec.name, link: actorLink },
   { prefix: 'mer_', object: 'merchant', stored: merchantsSpec.name, link: (id) => `/admin/merchants/${id}` },
-  { prefix: 'evt_', object: 'event', stored: eventsSpec.name, link: (id) => `/admin/deliveries?event=${id}` },
+  { prefix: 'evt_', object: 'event', stored: eventsSpec.name, link: (id) => `/admin/events/${id}` },
   { prefix: 'key_', object: 'api_key', stored: apiKeysSpec.name, link: (id) => `/admin/audit?target=${id}` },
   {
     prefix: 'opr_',

@@ -1,6 +1,8 @@
 import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
-import type { Db } from 'mongodb';
+import type { Db, Long } from 'mongodb';
 import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
+import { isoTime } from '../time.ts';
 
 /**
  * Decisions about much money take two people: one proposes what a payment is to be told, and another, who asks for
@@ -9,6 +11,10 @@ import { limits } from '../limits.ts';
 export interface ProposalDoc extends Doc {
   /** The payment's id is this one's too: a later proposal takes the place of an earlier one. */
   _id: string;
+  /** What the payment is, for the list of those that wait. */
+  mode: Mode;
+  merchantId: string;
+  amountTzs: Long | number;
   event: Decision;
   by: string;
   at: Date;
@@ -29,7 +35,9 @@ export interface Decision {
   collection?: string;
 }
 
-export const proposalsSpec: MongoCollectionSpec = { name: 'proposals' };
+const byAge = { mode: 1, at: -1 } as const;
+
+export const proposalsSpec: MongoCollectionSpec = { name: 'proposals', indexes: [{ key: byAge }] };
 
 export const proposalLifeMs = limits.dayMs;
 
@@ -57,8 +65,32 @@ export async function openProposal(db: Db, id: string, nowMs: number): Promise<P
   return isOpen ? doc : undefined;
 }
 
+/** Those of a mode that wait for a second person, newest first; no more than `limit`. */
+export function waitingProposals(db: Db, mode: Mode, nowMs: number, limit: number): Promise<ProposalDoc[]> {
+  const since = new Date(nowMs - proposalLifeMs);
+  return db
+    .collection<ProposalDoc>(proposalsSpec.name)
+    .find({ mode, at: { $gt: since }, agreedBy: { $exists: false } }, { hint: byAge })
+    .sort({ at: -1 })
+    .limit(limit)
+    .toArray();
+}
+
 function stored(db: Db, id: string): Promise<ProposalDoc | null> {
   return db.collection<ProposalDoc>(proposalsSpec.name).findOne({ _id: { $eq: id } });
+}
+
+export function presentProposal({ _id, mode, merchantId, amountTzs, event, by, at, reason }: ProposalDoc) {
+  return {
+    object: 'proposal',
+    actor: _id,
+    mode,
+    merchant_id: merchantId,
+    amount_tzs: Number(amountTzs),
+    ...{ event, by, reason },
+    at: at.toISOString(),
+    until: isoTime(at.getTime() + proposalLifeMs),
+  };
 }
 
 export function isSame(one: Decision, other: Decision): boolean {

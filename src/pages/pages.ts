@@ -40,6 +40,7 @@ export { anyHost, card, choices, facts, type List, pager, table } from './pieces
 export {
   checkFormToken,
   formToken,
+  idOf,
   keepCookie,
   newCookie,
   type SessionDoc,

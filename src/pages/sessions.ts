@@ -52,7 +52,8 @@ export function newCookie(): string {
   return randomBytes(32).toString('base64url');
 }
 
-function idOf(cookie: string): string {
+/** The id of the session that a cookie opens. */
+export function idOf(cookie: string): string {
   return createHash('sha256').update(cookie).digest('hex');
 }
 

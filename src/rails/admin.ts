@@ -1,6 +1,6 @@
 import type { Actors } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { described, found, idParam, type Masking, maskingFor } from '../desk/desk.ts';
+import { described, found, idParam, type Masking, maskingFor, readHistory } from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
 import {
   type CallbackDoc,
@@ -11,6 +11,7 @@ import {
   readBreakers,
   readLastCallback,
 } from './rails.ts';
+import { answersIn, callbacksIn } from './testEvidence.ts';
 
 /** The rails' health, and what the live one answered and called back about a payment. */
 export interface RailAdminDeps {
@@ -56,29 +57,30 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
       'getEvidence',
       'What the rail answered about a collection, and what called back',
       200,
-      'Verbatim, oldest first; for a viewer with phones masked. Callbacks decide nothing: nobody signs them.',
+      'Verbatim, oldest first; for a viewer with phones masked. Callbacks decide nothing: nobody signs them. In test mode what the steps of the payment tell of its rail.',
     ),
     params: idParam('col'),
     handler: async ({ params, principal }) => {
       const id = params.id;
       const masking = maskingFor(principal);
-      await found(actors.read({ machine: 'collection', id }));
-      const [answers, calledBack] = await Promise.all([
+      const { mode } = await found(actors.read({ machine: 'collection', id }));
+      const [kept, calledBack, lines] = await Promise.all([
         readAnswers(db, id, evidenceMax),
         callbacks.of(id, evidenceMax),
+        mode === 'test' ? readHistory(db, id, evidenceMax) : [],
       ]);
       const body = {
         object: 'evidence',
         collection: id,
-        answers: answers.map((each) => presentAnswer(each, masking)),
-        callbacks: calledBack.map((each) => presentCallback(each, masking)),
+        answers: [...kept, ...answersIn(lines)].map((each) => presentAnswer(each, masking)),
+        callbacks: [...calledBack, ...callbacksIn(lines)].map((each) => presentCallback(each, masking)),
       };
       return { status: 200, body };
     },
   });
 }
 
-function presentAnswer(doc: RailAnswerDoc, masking: Masking) {
+function presentAnswer(doc: Omit<RailAnswerDoc, '_id' | 'collectionId'>, masking: Masking) {
   return {
     operation: doc.operation,
     outcome: doc.kind,
@@ -91,7 +93,10 @@ function presentAnswer(doc: RailAnswerDoc, masking: Masking) {
   };
 }
 
-function presentCallback({ hint, body, at, rungAt }: CallbackDoc, masking: Masking) {
+function presentCallback(
+  { hint, body, at, rungAt }: Pick<CallbackDoc, 'hint' | 'body' | 'at' | 'rungAt'>,
+  masking: Masking,
+) {
   return {
     hint: Object.fromEntries(Object.entries(hint).map(([name, value]) => [name, masking.text(value)])),
     text: masking.text(body),

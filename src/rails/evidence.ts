@@ -27,7 +27,7 @@ interface Answer {
   evidence?: Evidence;
 }
 
-/** The write that keeps an answer; nothing for a rail that gives no evidence (test mode). */
+/** The write that keeps an answer; nothing for a rail that gives no evidence (test mode: testEvidence.ts). */
 export function answerWrite(
   call: { id: string; collectionId: string; operation: RailAnswerDoc['operation']; askedAtMs: number },
   { kind, why, evidence }: Answer,

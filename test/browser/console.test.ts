@@ -207,6 +207,38 @@ describe('the console in a browser', function () {
     expect(await page.locator('.block').textContent()).to.include('2557****0000');
     expect(await page.locator('main').textContent()).to.include('phone masked');
   });
+
+  it('tells where an operator is signed in, and ends the others', async () => {
+    const body = { name: 'Zawadi', role: 'operator', reason: 'on call' };
+    const { token } = (await test.call('POST', '/admin/operators', { body })).json;
+    const phone = await open('/console/test', { token, userAgent: 'A phone' });
+    const desk = await open('/console/test/operators', { token, javaScriptEnabled: false });
+    expect(await desk.locator('main').textContent())
+      .to.include('A phone')
+      .and.include('this one');
+    await desk.click('text="End all others"');
+    await desk.waitForSelector('.done:has-text("here and nowhere else")');
+    expect(await desk.locator('main').textContent()).to.not.include('A phone');
+    await phone.goto(`${test.adminUrl}/console/test/merchants`);
+    expect(phone.url()).to.include('/console/sign-in');
+  });
+
+  it('has a page for an event, on the way from a delivery to its payment', async () => {
+    const page = await open(`/console/test/deliveries?endpoint=${ids.endpoint}`);
+    await page.locator('main td a[href*="/events/evt_"]').first().click();
+    expect(await heading(page).textContent()).to.equal('collection.succeeded');
+    expect(await page.locator('.block').textContent()).to.include(`"id": "${ids.paid}"`);
+    await page.locator(`#list a[href$="/actors/${ids.delivery}"]`).waitFor();
+    await page.locator('dd a[href*="/actors/col_"]').click();
+    await page.waitForSelector('h1:has-text("paid")');
+  });
+
+  it('shows what the rail of test mode answered', async () => {
+    const page = await open(`${actor(ids.paid)}?tab=network`);
+    expect(await page.locator('#details').textContent())
+      .to.include('{"kind":"succeeded","receipt":"SIM')
+      .and.include('.bell.0');
+  });
 });
 
 /** The state that is lit innermost. */

@@ -134,6 +134,20 @@ describe('the overview in a browser', function () {
       await page.locator(link(json.id)).waitFor();
     });
 
+    it('leads to decisions that wait for a second person', async () => {
+      const { id } = await paid();
+      await stored('collections').updateOne({ _id: id }, {
+        $set: { 'data.amountTzs': Long.fromNumber(2_000_000) },
+      } as object);
+      const told = { type: 'operator.reversed', reason: 'as the portal says' };
+      const proposed = await test.call('POST', `/admin/actors/${id}/events`, { body: told });
+      expect(proposed.status).to.equal(202);
+      const page = await follow(windows, { kind: 'second_person', shows: link(id) });
+      expect(await page.locator('#list').textContent())
+        .to.include('TZS 2,000,000')
+        .and.include('as the portal says');
+    });
+
     it('leads to what the auditor found', async () => {
       const { merchant } = await paid();
       const { wired } = test.service;

@@ -91,7 +91,8 @@ describe('every page of the console', function () {
         '/machines/collection',
         '/machines/delivery/actors',
       ],
-      ...['/inspector', '/queues', '/audit', '/operators', '/search?q=col_', `/requests/${refused}`],
+      ...['/inspector', '/queues', '/audit', '/operators', '/proposals', `/events/${failed.event_id}`],
+      ...['/search?q=col_', `/requests/${refused}`],
       ...actors.map((each) => `/actors/${each}`),
       ...ofPayment,
     ];

@@ -221,6 +221,10 @@ describe('authentication', () => {
     );
     expect((await Promise.all(guesses)).filter(({ status }) => status === 429)).to.not.be.empty;
     expect((await test.call('GET', '/admin/merchants')).status).to.equal(200);
+    const alerts = async () =>
+      (await test.call('GET', '/admin/overview?mode=live')).json.alerts as { kind: string; about: string }[];
+    const told = await until(async () => (await alerts()).find(({ kind }) => kind === 'wrong_tokens'));
+    expect(told?.about).to.match(/127\.0\.0\.1$/);
     // The console counts with the API: one address, one guesser.
     const form = await fetch(`${test.adminUrl}/console/sign-in`);
     const cookie = form.headers.getSetCookie()[0]!.split(';')[0]!;

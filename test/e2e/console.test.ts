@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import { callRaw } from '../support/call.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { Visitor } from '../support/visitor.ts';
 
 /** The console as HTTP (CONTRACT 20.4): who is let in, what is refused, and that forms do what the routes do. */
@@ -206,6 +207,71 @@ describe('the console', () => {
       }
       expect((await visitor.get('/console/test/merchants?limit=x')).status).to.equal(400);
     });
+  });
+
+  it('tells where somebody is signed in, and ends the others at once, whichever process they ask', async () => {
+    const { token } = await newOperator('Zawadi', 'operator');
+    const [here, phone, stranger] = [await signedIn(token), new Operator(), await signedIn()];
+    const other = await startTestService({}, { clock, database: test.config.mongodbDatabase });
+    phone.base = other.adminUrl;
+    try {
+      const form_token = await phone.formToken('/console/sign-in');
+      await phone.post('/console/sign-in', { form_token, token }, { 'user-agent': 'Phone <1>' });
+      clock.advance(10 * limits.minuteMs);
+      const { text } = await here.get('/console/test/operators');
+      expect(text).to.include('Phone &lt;1&gt;').and.include('this one').and.include('10 min');
+      expect((await phone.get('/console/test')).status).to.equal(200);
+      expect((await here.get('/console/test/operators')).text).to.not.include('10 min');
+      const forged = await here.post('/console/end-others', { form_token: 'x', back: '/console/test' });
+      expect(forged.status).to.equal(403);
+      const ended = await here.post('/console/end-others', {
+        form_token: await here.formToken(),
+        back: '/console/live/operators',
+      });
+      expect(ended.headers.get('location')).to.equal('/console/live/operators?done=othersEnded');
+      expect((await phone.get('/console/test')).headers.get('location')).to.match(/sign-in/);
+      expect((await here.get('/console/test/operators')).text).to.not.include('Phone');
+      expect((await stranger.get('/console/test')).status).to.equal(200);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('has a page for an event: what it says, of what, and what became of it', async () => {
+    const visitor = await signedIn();
+    const endpoint = await test.endpoint(merchant.id, 'http://127.0.0.1:8443/');
+    const { json } = await merchant.create({ phone: '255700000004' });
+    await merchant.final(json.id);
+    const [event] = (await merchant.get(`/v1/events?collection=${json.id}`)).json.data;
+    const { text } = await visitor.get(`/console/test/events/${event.id}`);
+    expect(text).to.include(`/actors/${json.id}"`).and.include(`/actors/${endpoint.id}"`);
+    expect(text).to.include('<h1>collection.failed</h1>').and.include('failure_code&quot;: &quot;rejected');
+    const wrongMode = await visitor.get(`/console/live/events/${event.id}`);
+    expect(wrongMode.headers.get('location')).to.equal(`/console/test/events/${event.id}`);
+    const found = await visitor.get(`/console/test/search?q=${event.id}`);
+    expect(found.headers.get('location')).to.equal(`/console/test/events/${event.id}`);
+    await test.call('POST', `/admin/endpoints/${endpoint.id}/test`, { body: { reason: 'to look' } });
+    const { data } = (await test.call('GET', `/admin/deliveries?endpoint=${endpoint.id}`)).json;
+    const tested = await test.call('GET', `/admin/events/${data[0].event_id}`);
+    expect(tested.json).to.include({ type: 'endpoint.test', about: endpoint.id });
+  });
+
+  it('shows what the rail of test mode answered, and that it called back', async () => {
+    const { json } = await merchant.create({ phone: '255700000001' });
+    await merchant.final(json.id);
+    const evidence = async () => (await test.call('GET', `/admin/collections/${json.id}/evidence`)).json;
+    const isRung = await until(async () => (await evidence()).callbacks.length === 1);
+    expect(isRung, 'called back').to.equal(true);
+    const { answers } = await evidence();
+    expect(
+      answers.map(({ operation, outcome }: Record<string, string>) => [operation, outcome]),
+    ).to.deep.equal([
+      ['push', 'accepted'],
+      ['query', 'failed'],
+    ]);
+    expect(JSON.parse(answers[1].text)).to.deep.equal({ kind: 'failed', code: 'insufficient_funds' });
+    const { text } = await (await signedIn()).get(`/console/test/actors/${json.id}?tab=network`);
+    expect(text).to.include('insufficient_funds').and.include('.bell.0');
   });
 
   it('forbids scripts, frames and other hosts, and keeps nothing in caches but its own files', async () => {

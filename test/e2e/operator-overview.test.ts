@@ -156,6 +156,12 @@ describe('each tile of the overview', () => {
     const of = actor(state, { data: { date, currency: 'TZS' }, context });
     return { _id: `stl.test.${of.merchantId}.${date}`, ...of };
   };
+  const proposal = (more: object) => ({
+    ...{ _id: newId('col', Date.now()), mode: 'test', merchantId: newId('mer', Date.now()) },
+    ...{ amountTzs: Long.fromNumber(5_000_000), event: { type: 'operator.reversed' } },
+    ...{ by: 'Neema', at: new Date(Date.now() - 1_000), reason: 'as the portal says', requestId: 'r' },
+    ...more,
+  });
   /** Money that waits for this settlement. */
   const pending = ({ merchantId, data }: ReturnType<typeof settlement>) => ({
     ...{ _id: `test:TZS:${merchantId}:1`, mode: 'test', currency: 'TZS', merchantId, stripe: new Int32(1) },
@@ -202,6 +208,11 @@ describe('each tile of the overview', () => {
         1,
         'replays',
         [{ _id: newId('rpl', 2), ...actor('running.pausing', { dueAt: new Date(Date.now() - hourMs) }) }],
+      ],
+      second_person: [
+        1,
+        'proposals',
+        [proposal({}), proposal({ agreedBy: 'Juma', agreedAt: new Date() }), proposal({ at: new Date(0) })],
       ],
       rail_down: [1, 'breakers', [{ _id: 'brk.X.push', ...actor('open.waiting') }]],
       no_worker: [1, 'leases', []],

@@ -71,10 +71,24 @@ describe('a decision about a payment', () => {
     ]);
     expect((await test.actor(id)).state).to.match(/underReview/);
     expect((await test.actor(id)).proposal).to.deep.include({ by: 'Neema', reason: 'as Neema saw it' });
+    const waiting = async () => {
+      const { needs_you: tiles } = (await test.call('GET', '/admin/overview?mode=test')).json;
+      const tile = tiles.find(({ kind }: { kind: string }) => kind === 'second_person');
+      return [
+        tile?.count,
+        tile?.amount_tzs,
+        (await test.call('GET', '/admin/proposals?mode=test')).json.data,
+      ];
+    };
+    const [count, amountTzs, [listed]] = await waiting();
+    expect([count, amountTzs]).to.deep.equal([1, 10_001]);
+    expect(listed).to.include({ actor: id, amount_tzs: 10_001, by: 'Neema', merchant_id: merchant.id });
+    expect((await test.call('GET', '/admin/proposals?mode=live')).json.data).to.deep.equal([]);
     expect((await tell('Neema', id, paid('R-TWO'))).status).to.equal(409);
     const agreed = await tell('Juma', id, paid('R-TWO'));
     expect([agreed.status, agreed.json.to]).to.deep.equal([200, 'succeeded.standing']);
     expect((await test.actor(id)).proposal).to.equal(null);
+    expect(await waiting()).to.deep.equal([undefined, undefined, []]);
     const lines = (await test.call('GET', `/admin/audit?target=${id}`)).json.data;
     expect(lines.map(({ by, action }: Record<string, string>) => `${by}: ${action}`)).to.deep.equal([
       'Juma: operator.resolved',
@@ -102,6 +116,7 @@ describe('a decision about a payment', () => {
     await tell('Neema', id, paid('R-FOUR'));
     clock.advance(limits.dayMs + 1);
     expect((await test.actor(id)).proposal).to.equal(null);
+    expect((await test.call('GET', '/admin/proposals?mode=test')).json.data).to.deep.equal([]);
     expect((await tell('Juma', id, paid('R-FOUR'))).status).to.equal(202);
   });
 

@@ -51,6 +51,7 @@ describe('a viewer', () => {
       merchants: [merchant.id],
       endpoints: [endpoint.id],
       deliveries: [delivery.id],
+      events: [delivery.event_id],
       replays: [replay.id],
       collections: [json.id],
       settlements: [settlement.id],
@@ -124,9 +125,8 @@ describe('a viewer', () => {
     expect(all.filter((path) => path.includes(':'))).to.deep.equal([]);
     expect(all.length).to.be.above(30);
     for (const path of all) {
-      const needsMode = /overview|tallies|calendar|waiting|trial-balance|entries|statement|account/.test(
-        path,
-      );
+      const needsMode =
+        /overview|tallies|calendar|waiting|trial-balance|entries|statement|account|proposals/.test(path);
       const query = needsMode ? '?mode=test' : path === '/admin/search' ? `?q=${phone}` : '';
       const { status, text } = await test.call('GET', `${path}${query}`, { token: viewer, at: 'operators' });
       expect(status, `${path} ${text}`).to.equal(200);

@@ -12,7 +12,7 @@ describe('wrong keys and tokens', () => {
 
   it('are slowed beyond a burst, for each address by itself, and come back with time', async () => {
     let nowMs = 0;
-    const tries = new WrongTries({ burst: 3, perSecond: 0.5, pauseMs: 0 }, () => nowMs);
+    const tries = new WrongTries({ burst: 3, perSecond: 0.5, pauseMs: 0 }, { elapsedMs: () => nowMs });
     const four = [];
     for (let n = 0; n < 4; n += 1) four.push(await verdict(tries, 'a'));
     expect(four).to.deep.equal(['counted', 'counted', 'counted', 'rate_limited 2']);
@@ -24,8 +24,32 @@ describe('wrong keys and tokens', () => {
     ]);
   });
 
+  it('are told of where many come from one address: once an hour, and of all addresses once a minute', async () => {
+    let nowMs = 0;
+    const told: string[] = [];
+    const tries = new WrongTries(
+      { suspicious: 3, pauseMs: 0 },
+      { elapsedMs: () => nowMs, tell: (address) => told.push(`${address} ${nowMs / 1_000}`) },
+    );
+    const wrong = async (address: string, times: number) => {
+      for (let n = 0; n < times; n += 1) await verdict(tries, address);
+    };
+    await wrong('a', 2);
+    expect(told).to.deep.equal([]);
+    await wrong('a', 50);
+    await wrong('b', 50);
+    expect(told).to.deep.equal(['a 0']);
+    nowMs = 60_000;
+    await wrong('a', 50);
+    await wrong('b', 50);
+    nowMs = 3_600_000;
+    await wrong('a', 2);
+    await wrong('a', 1);
+    expect(told).to.deep.equal(['a 0', 'b 60', 'a 3600']);
+  });
+
   it('never stand in the way of a right one', async () => {
-    const tries = new WrongTries({ burst: 1, pauseMs: 0 }, () => 0);
+    const tries = new WrongTries({ burst: 1, pauseMs: 0 }, { elapsedMs: () => 0 });
     const refuse = () => Promise.reject(new AppError('api_key_invalid'));
     const codes = [];
     for (let n = 0; n < 3; n += 1)

@@ -1,0 +1,35 @@
+import type { StepLine } from '@kusanya/durable-actors';
+import type { CallbackDoc } from './callbacks.ts';
+import type { RailAnswerDoc } from './evidence.ts';
+
+/**
+ * What the rail of test mode answered, read from the payment's history: it is a function in this process, so nothing
+ * else of its answers is kept. What changed nothing left no line.
+ */
+const operations: Readonly<Record<string, RailAnswerDoc['operation']>> = {
+  push: 'push',
+  ask: 'query',
+  reverse: 'reversal',
+};
+
+export function answersIn(lines: readonly StepLine[]): Omit<RailAnswerDoc, '_id' | 'collectionId'>[] {
+  return lines.flatMap(({ event, at }) => {
+    const { type, askedAt, answer, ...rest } = event;
+    const [asked = '', outcome = ''] = String(type).split('.');
+    const operation = operations[asked];
+    if (!operation) return [];
+    const kind = outcome === 'undecided' ? String(answer) : outcome;
+    const said = { ...{ why: null, code: null, httpStatus: null }, text: JSON.stringify({ kind, ...rest }) };
+    const askedAtMs = typeof askedAt === 'number' ? askedAt : at.getTime();
+    return [{ operation, kind, ...said, askedAt: new Date(askedAtMs), at }];
+  });
+}
+
+/** When it rang. Merchants ring too, with the test helpers: that is no callback. */
+export function callbacksIn(
+  lines: readonly StepLine[],
+): Pick<CallbackDoc, 'hint' | 'body' | 'at' | 'rungAt'>[] {
+  return lines
+    .filter(({ event, cause }) => event.type === 'rail.noticed' && cause.kind === 'rail')
+    .map(({ at, cause }) => ({ hint: {}, body: String(cause.id), at, rungAt: at }));
+}
