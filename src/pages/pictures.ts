@@ -69,7 +69,7 @@ const height = 100;
 const columnWidth = 10;
 /** Between two bars. */
 const gap = 1.6;
-/** So many bars are too thin to have an edge. */
+/** So many bars are too thin to have an edge, and to be hovered over: the table says it. */
 const thinFrom = 60;
 /** What is there is seen, however little it is. */
 const least = 1.2;
@@ -133,7 +133,7 @@ function framed(picture: Picture, kind: 'bars' | 'lines', draw: (top: number) =>
   const isEmpty = columns.every(({ values }) => values.every((value) => !value));
   const drawing = html`<div class="plot">
 <ol class="scale" aria-hidden="true"><li>${short(top)}</li><li>${short(top / 2)}</li><li>0</li></ol>
-<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}. ${says}"><path class="grid" d="M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}"/>${unknownOf(columns)}${draw(top)}${columns.map((column, at) => hoverOf(picture, words, column, at))}</svg>
+<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}. ${says}"><path class="grid" d="M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}"/>${unknownOf(columns)}${draw(top)}${columns.length > thinFrom ? '' : columns.map((column, at) => hoverOf(picture, words, column, at))}</svg>
 <ol class="marks ${picture.areKinds ? 'each' : ''}" aria-hidden="true">${marksOf(picture).map((mark) => html`<li>${mark}</li>`)}</ol>
 </div>`;
   return html`<figure class="picture">

@@ -1,5 +1,5 @@
 import { type Clock, failpoint, stopwatch } from '@kusanya/durable-actors';
-import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
+import { type AnyBulkWriteOperation, type BulkWriteOptions, type Db, MongoBulkWriteError } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import {
@@ -103,6 +103,7 @@ export class Tallier {
     await this.#write(
       source,
       await this.#counted(source, new HourCount(source.kind, fromMs), progress.fromMs),
+      { writeConcern: { w: 1, journal: false } }, // the progress, written after it, is on the disk only with it
     );
     await this.#advance(source, progress, { fromMs });
     return fromMs > progress.firstMs;
@@ -163,21 +164,21 @@ export class Tallier {
     return count;
   }
 
-  async #write({ kind }: Source, count: HourCount): Promise<void> {
+  async #write({ kind }: Source, count: HourCount, options: BulkWriteOptions = {}): Promise<void> {
     const { parts, whole } = count.writes();
     pass('beforeTallies');
-    await this.#bulk(parts);
+    await this.#bulk(parts, options);
     pass('betweenTallies');
-    await this.#bulk(whole);
+    await this.#bulk(whole, options);
     pass('afterTallies');
     count.written();
     if (whole.length > 0) this.#options.log.debug({ kind, hourMs: count.hourMs, n: count.n }, 'counted');
   }
 
-  async #bulk(writes: AnyBulkWriteOperation<TallyDoc>[]): Promise<void> {
+  async #bulk(writes: AnyBulkWriteOperation<TallyDoc>[], options: BulkWriteOptions): Promise<void> {
     if (writes.length === 0) return;
     try {
-      await this.#tallies.bulkWrite(writes, { ordered: false });
+      await this.#tallies.bulkWrite(writes, { ordered: false, ...options });
     } catch (error) {
       const isOvertaken =
         error instanceof MongoBulkWriteError &&
