@@ -9,18 +9,12 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { loadConfig } from '../../src/config.ts';
 import { root } from '../support/files.ts';
 import { type Member, startMember } from '../support/member.ts';
+import { needs } from '../support/programs.ts';
 import { fetchedRuntime, hasRuntimes } from '../support/runtimes.ts';
 
 /** What operators are given (compose files, manifests, unit, rules), loaded by the programs that will read it. */
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const run = promisify(execFile);
-
-/** Skips the test where a program that it needs is not there. */
-function needs(test: Mocha.Context, program: string, words: string[], where: string): void {
-  if (spawnSync(program, words, { stdio: 'ignore' }).status === 0) return;
-  process.stderr.write(`    skipped: there is no ${program} here (${where})\n`);
-  test.skip();
-}
 
 let folder: string;
 /** test/support/manifests, compiled. */
@@ -368,13 +362,5 @@ describe('the alert rules', () => {
         `${alert} is silent`,
       ).equal(true);
     }
-  });
-});
-
-describe('the proxy of compose.ha.yml', () => {
-  it('takes its settings', function () {
-    needs(this, 'haproxy', ['-v'], 'Debian’s package of that name');
-    const judged = spawnSync('haproxy', ['-c', '-f', join(root, 'ops/haproxy.cfg')], { encoding: 'utf8' });
-    expect(judged.status, judged.stderr).equal(0);
   });
 });
