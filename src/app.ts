@@ -33,6 +33,9 @@ import * as queues from './operators/queueAdmin.ts';
 import { showRequest } from './operators/requestAdmin.ts';
 import { search } from './operators/searchAdmin.ts';
 import { showWaiting } from './operators/waitingAdmin.ts';
+import * as payouts from './payouts/admin.ts';
+import * as bankFiles from './payouts/bankFileAdmin.ts';
+import * as destinations from './payouts/destinationAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
@@ -220,11 +223,26 @@ function moneyRoutes(deps: OperatorDeps) {
     route('GET', '/admin/safeguarding.csv', 'viewer', safeguarding.exportSafeguarding(deps)),
     route('GET', '/admin/safeguarding/:id', 'viewer', safeguarding.showSafeguarding(deps)),
     route('POST', '/admin/safeguarding/:id/sign', 'operator', safeguarding.signSafeguarding(deps)),
+    ...payingRoutes(deps),
+  ];
+}
+
+/** Money that becomes available, and is paid out: a part of the index, one line each. */
+function payingRoutes(deps: OperatorDeps) {
+  return [
     route('GET', '/admin/settlements', 'viewer', settling.listSettlements(deps)),
     route('POST', '/admin/settlements/run', 'operator', settling.runSettlement(deps)),
     route('GET', '/admin/settlements/:id', 'viewer', settling.showSettlement(deps)),
     route('POST', '/admin/settlements/:id/hold', 'operator', settling.commandSettlement(deps, 'held')),
     route('POST', '/admin/settlements/:id/release', 'operator', settling.commandSettlement(deps, 'released')),
+    route('POST', '/admin/merchants/:id/destinations', 'operator', destinations.enterDestination(deps)),
+    route('GET', '/admin/destinations', 'viewer', destinations.listDestinations(deps)),
+    route('POST', '/admin/merchants/:id/payouts', 'operator', payouts.makePayout(deps)),
+    route('GET', '/admin/payouts', 'viewer', payouts.listPayouts(deps)),
+    route('POST', '/admin/payout-files', 'operator', bankFiles.makeFile(deps)),
+    route('GET', '/admin/payout-files', 'viewer', bankFiles.listFiles(deps)),
+    route('GET', '/admin/payout-files/:id/file.csv', 'operator', bankFiles.downloadFile(deps)),
+    route('POST', '/admin/payout-files/:id/sent', 'operator', bankFiles.markFileSent(deps)),
   ];
 }
 

@@ -41,6 +41,7 @@ export interface Config {
   amountMaxTzs: number;
   /** Above it a second operator must agree to what decides about a payment. */
   decideAloneMaxTzs: number;
+  payouts: PayoutConfig;
   feeBps: number;
   feeFixedTzs: number;
   /** Per merchant and mode; 0 switches the limit off. */
@@ -77,6 +78,16 @@ export interface Config {
   alertWebhookUrl: string | undefined;
   /** Tests only: the named point at which the process kills itself. */
   failpoint: string | undefined;
+}
+
+/** Money that leaves. Amounts are whole shillings. */
+export interface PayoutConfig {
+  bounds: { minTzs: number; maxTzs: number; merchantDayMaxTzs: number; dayMaxTzs: number };
+  /** From it on a payout waits for an operator's approval. */
+  approvalFromTzs: number;
+  feeTzs: number;
+  /** Between a live destination's confirmation and its first payout. */
+  destinationRestMs: number;
 }
 
 export interface MpesaConfig {
@@ -231,7 +242,7 @@ function readSecret(name: string, file: string, faults: Fault[]): string | undef
   }
 }
 
-const ownPrefixes = /^(WEBHOOK|SETTLEMENT|FEE|AMOUNT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
+const ownPrefixes = /^(WEBHOOK|SETTLEMENT|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
 
 /** Kubernetes and old Docker links set such names for every service that is called, say, "kusanya". */
 const setByPlatforms = /_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$/;
@@ -270,6 +281,7 @@ function toConfig(is: Settings): Config {
     logLevel: is.LOG_LEVEL,
     ...{ amountMinTzs: is.AMOUNT_MIN, amountMaxTzs: is.AMOUNT_MAX },
     decideAloneMaxTzs: is.DECIDE_ALONE_MAX,
+    payouts: payoutsOf(is),
     ...{ feeBps: is.FEE_BPS, feeFixedTzs: is.FEE_FIXED },
     rateLimitPerSecond: is.RATE_LIMIT_PER_SECOND,
     rateLimitBurst: is.RATE_LIMIT_BURST,
@@ -291,6 +303,17 @@ function toConfig(is: Settings): Config {
     mpesaStatementColumns: is.MPESA_STATEMENT_COLUMNS,
     alertWebhookUrl: is.ALERT_WEBHOOK_URL,
     failpoint: is.FAILPOINT,
+  };
+}
+
+function payoutsOf(is: Settings): PayoutConfig {
+  return {
+    bounds: {
+      ...{ minTzs: is.PAYOUT_MIN, maxTzs: is.PAYOUT_MAX },
+      ...{ merchantDayMaxTzs: is.PAYOUT_MERCHANT_DAY_MAX, dayMaxTzs: is.PAYOUT_DAY_MAX },
+    },
+    ...{ approvalFromTzs: is.PAYOUT_APPROVAL_FROM, feeTzs: is.PAYOUT_FEE },
+    destinationRestMs: durationMs(is.PAYOUT_DESTINATION_REST)!,
   };
 }
 

@@ -23,7 +23,10 @@ export type IdPrefix =
   /** A link into the dashboard, and the session that it began. */
   | 'dsh'
   | 'dif'
-  | 'upl';
+  | 'upl'
+  | 'po'
+  | 'dst'
+  | 'bkf';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
 const waverMs = 1_000;

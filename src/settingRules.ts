@@ -30,6 +30,13 @@ export const settingRules: { of: SettingName[]; broken: (is: Settings) => string
         : undefined,
   },
   {
+    of: ['PAYOUT_MIN', 'PAYOUT_MAX'],
+    broken: (is) =>
+      is.PAYOUT_MIN > is.PAYOUT_MAX
+        ? `is ${is.PAYOUT_MIN}, above PAYOUT_MAX (${is.PAYOUT_MAX}). Lower it or raise PAYOUT_MAX.`
+        : undefined,
+  },
+  {
     of: ['SIMULATOR_DELAY'],
     broken: (is) => {
       const [min, max] = rangeMs(is.SIMULATOR_DELAY);

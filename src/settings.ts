@@ -40,6 +40,9 @@ function duration(description: string, defaultMs: number, options: Record<string
 
 const whole = Type.Integer;
 const maxTzs = 1_000_000_000;
+/** A setting of whole shillings. */
+const tzs = (fallback: number, description: string) =>
+  whole({ default: fallback, minimum: 0, maximum: maxTzs, description });
 const maxPort = 65_535;
 const minSecretChars = 16;
 
@@ -171,6 +174,27 @@ export const settings = Type.Object(
       maximum: limits.settlementDelayMaxDays,
       description: 'Days from a success to the midnight (Dar es Salaam) at which its money is settled.',
     }),
+
+    PAYOUT_MIN: {
+      ...tzs(1_000, 'Smallest amount of a payout.'),
+      section: 'Payouts (whole Tanzanian shillings)',
+    },
+    PAYOUT_MAX: tzs(10_000_000, 'Largest amount of a payout.'),
+    PAYOUT_APPROVAL_FROM: tzs(
+      1_000_000,
+      'From this amount on a payout waits for the approval of somebody who did not ask for it.',
+    ),
+    PAYOUT_MERCHANT_DAY_MAX: tzs(
+      50_000_000,
+      'Most that one merchant is paid out on a day in Dar es Salaam, in each mode.',
+    ),
+    PAYOUT_DAY_MAX: tzs(500_000_000, 'Most that all merchants together are paid out on such a day.'),
+    PAYOUT_FEE: tzs(0, 'Fee of a payout, taken from the balance beside its amount.'),
+    PAYOUT_DESTINATION_REST: duration(
+      'How long a live destination rests after its confirmation, before money may go there.',
+      72 * limits.hourMs,
+      { atMost: '30d' },
+    ),
 
     RATE_LIMIT_PER_SECOND: whole({
       section: 'Limits',

@@ -17,6 +17,7 @@ import {
 } from './ledger/ledger.ts';
 import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from './merchants/merchants.ts';
 import { operatorsSpec, proposalsSpec } from './operators/operators.ts';
+import { destinationsSpec, payoutDaysSpec, payoutFilesSpec, payoutsSpec } from './payouts/payouts.ts';
 import {
   breakersSpec,
   callbacksSpec,
@@ -45,6 +46,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   settlementsSpec,
   ...[reconciliationsSpec, differencesSpec, statementsSpec, statementPagesSpec, statementLinesSpec],
   safeguardingSpec,
+  ...[payoutsSpec, destinationsSpec, payoutFilesSpec, payoutDaysSpec],
   stepsSpec,
   sharedPartsSpec,
   attemptsSpec,

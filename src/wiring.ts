@@ -15,7 +15,9 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { breakerMachine } from '../machines/breaker.ts';
 import { collectionMachine } from '../machines/collection.ts';
 import { deliveryMachine } from '../machines/delivery.ts';
+import { destinationMachine } from '../machines/destination.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
+import { payoutMachine } from '../machines/payout.ts';
 import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import { quarantineAlert } from './alerts.ts';
@@ -40,6 +42,8 @@ import { Merchants } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import { storesEdition } from './mongo.ts';
 import { Operators } from './operators/operators.ts';
+import { type PayoutDeps, payoutCallEffects, payoutWriteEffects } from './payouts/effects.ts';
+import { BankFiles, Destinations, destinationsSpec, Payouts, payoutsSpec } from './payouts/payouts.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Bells,
@@ -140,6 +144,10 @@ export interface Wired {
   settlementReader: SettlementReader;
   /** Networks' statements beside the books. */
   reconciliations: Reconciliations;
+  /** Money that merchants are paid, where it goes, and the files for the bank. */
+  payouts: Payouts;
+  destinations: Destinations;
+  bankFiles: BankFiles;
   auditWatch: AuditWatch;
   tallier: Tallier;
   /** Why requests were refused. */
@@ -181,16 +189,14 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     actors: () => late.actors,
   };
   const collectionDeps: CollectionDeps = {
-    db,
-    rails,
-    stripe: stripe.number,
+    ...{ db, rails, stripe: stripe.number, deliveriesOf: webhooks.deliveriesOf.bind(webhooks) },
     settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
-    deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
   };
   const definitions = definitionsOf({
     collection: collectionDeps,
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
+    payout: { db, rails },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
     reconciliation: { db, clock, rails, terms: differenceTerms, actors: () => late.actors },
   });
@@ -204,16 +210,17 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   actors.onStep(({ machine, doc }) => machine === 'endpoint' && endpoints.forget(doc._id));
   const feed = new StepFeed({ actors, redis: queues.redis, prefix: config.redisPrefix, log });
   const tails = new Tails({ events, redis: queues.redis, prefix: config.redisPrefix, log });
-  const settlements = new Settlements({ db, actors, clock, log });
+  const common = { db, actors, clock, log };
+  const settlements = new Settlements(common);
   const bells = new Bells({ actors, queues, clock, log });
   Object.assign(late, { actors, bells, settlements });
   const secret = config.mpesa?.callbackSecret;
-  const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, secret, heard: watch.heard });
+  const callbacks = new Callbacks({ ...common, bells, rails, secret, heard: watch.heard });
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
+  const feePlan = feePlans.current.bind(feePlans);
   const audited = { db: patientDb, clock, log, understood: readable(actors) };
-  const current = { feePlan: (id?: string) => feePlans.current(id) };
-  const collections = new Collections({ ...{ db, actors, clock, log, config, rails }, ...current });
+  const collections = new Collections({ ...common, config, rails, feePlan });
 
   return {
     ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
@@ -224,10 +231,15 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     operators: new Operators({ db, ...config }),
     reconciliations: new Reconciliations({ db, clock, config }),
+    ...payoutRoom({ ...common, config, rails }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
     auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
     tallier: new Tallier({ db: patientDb, clock, log }),
   };
+}
+
+function payoutRoom(deps: ConstructorParameters<typeof Payouts>[0]) {
+  return { payouts: new Payouts(deps), destinations: new Destinations(deps), bankFiles: new BankFiles(deps) };
 }
 
 function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
@@ -271,6 +283,7 @@ interface EffectDeps {
   collection: CollectionDeps;
   webhook: WebhookDeps;
   settlement: Parameters<typeof settlementCallEffects>[0];
+  payout: PayoutDeps;
   breaker: Parameters<typeof breakerCallEffects>[0];
   reconciliation: Parameters<typeof reconciliationDefinitions>[0];
 }
@@ -331,6 +344,7 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       migrations: settlementMigrations,
     },
     ...reconciliationDefinitions(deps.reconciliation),
+    ...payoutDefinitions(deps.payout),
     {
       name: 'breaker',
       plural: breakersSpec.name,
@@ -338,6 +352,32 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       writes: breakerWriteEffects(),
       calls: breakerCallEffects(deps.breaker),
       migrations: breakerMigrations,
+    },
+  ];
+}
+
+/** Money that merchants are paid: where it may go, and each payout. */
+function payoutDefinitions(deps: PayoutDeps): MachineDefinition[] {
+  return [
+    {
+      name: 'destination',
+      plural: destinationsSpec.name,
+      machine: destinationMachine,
+      idPrefix: 'dst',
+      writes: {},
+      calls: {},
+      migrations: {},
+    },
+    {
+      name: 'payout',
+      plural: payoutsSpec.name,
+      machine: payoutMachine,
+      idPrefix: 'po',
+      writes: payoutWriteEffects(deps),
+      calls: payoutCallEffects(deps),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      shared: ['terms'],
+      migrations: {},
     },
   ];
 }

@@ -40,7 +40,12 @@ const navOf: Readonly<Record<string, NavKey>> = {
   endpoint: 'endpoints',
   replay: 'endpoints',
   settlement: 'money',
+  payout: 'money',
+  destination: 'money',
 };
+
+/** What a list says, for many at once. */
+const toldByLists: readonly string[] = ['operator.exported'];
 
 async function headline(visit: Visit, actor: Actor): Promise<Html> {
   const { quarantined } = actor;
@@ -144,6 +149,42 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
     submit: 'Confirm',
     isDangerous: true,
   },
+  'operator.approved': {
+    title: 'Approve',
+    hint: 'It is sent at once, or waits for the next file for the bank. Not by whoever asked for it.',
+    submit: 'Approve',
+    isDangerous: true,
+  },
+  'operator.refused': {
+    title: 'Refuse',
+    hint: 'Nothing is sent, and the money is free again.',
+    submit: 'Refuse',
+  },
+  'operator.sent': {
+    title: 'The bank has it',
+    hint: 'A whole file is marked on its page. Then the bank’s word is waited for.',
+    submit: 'Mark as sent',
+  },
+  'operator.foundPaid': {
+    title: 'It was paid after all',
+    hint: 'When a statement shows it. Takes the money from the merchant’s balance, even below zero.',
+    submit: 'Take it',
+    only: ['receipt'],
+    isDangerous: true,
+  },
+  'operator.returned': {
+    title: 'It came back',
+    hint: 'When a statement shows it. The amount is available to the merchant again; the fee is kept.',
+    submit: 'Give it back',
+    isDangerous: true,
+  },
+  'operator.confirmed': {
+    title: 'Confirm the account',
+    hint: 'When you have checked it yourself, with the merchant. Not by whoever entered it.',
+    submit: 'Confirm',
+    isDangerous: true,
+  },
+  'operator.removed': { title: 'Remove', hint: 'For good: no money goes there any more.', submit: 'Remove' },
   'operator.resent': {
     title: 'Send it again',
     hint: 'One attempt outside the schedule, the same bytes.',
@@ -226,7 +267,9 @@ function actionsCard(visit: Visit, actor: Actor): Html {
   }
   // What cannot be taken back comes last.
   const isDangerous = (type: string) => Number(operatorEvents[type]?.isDangerous ?? false);
-  const types = [...actor.accepts].sort((a, b) => isDangerous(a) - isDangerous(b));
+  const types = actor.accepts
+    .filter((type) => !toldByLists.includes(type))
+    .sort((a, b) => isDangerous(a) - isDangerous(b));
   const forms = types.map((type) =>
     type === 'operator.updated' ? endpointForms(visit, actor) : formOf(visit, eventForm(actor, type)),
   );
@@ -249,10 +292,15 @@ function eventForm(actor: Actor, type: string): FormSpec {
     ...words,
     fixed: { type },
     fields: {
-      failureCode: { label: 'failure code', hint: 'With failed.' },
-      receipt: { hint: 'With succeeded.' },
+      outcome: { choices: choicesOf(actor.verdicts?.outcomes) },
+      failureCode: { label: 'failure code', hint: 'With failed.', choices: choicesOf(actor.verdicts?.codes) },
+      receipt: { hint: 'Where it was paid.' },
     },
   };
+}
+
+function choicesOf(values: readonly string[] = []) {
+  return values.map((value) => [value, label(value)] as const);
 }
 
 /** What an endpoint can be told beside its chart's own events. */

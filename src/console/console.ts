@@ -45,6 +45,7 @@ import { showMerchant, showMerchants } from './merchantPages.ts';
 import { showFees, showLedger, showSettlements } from './moneyPages.ts';
 import { showOverview } from './overviewPage.ts';
 import type { ReadPath, Show, Visit } from './page.ts';
+import { showBankFiles, showDestinations, showPayouts } from './payoutPages.ts';
 import { showAudit, showOperators } from './peoplePages.ts';
 import { showPictures } from './picturesPage.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
@@ -91,6 +92,9 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/merchants', showMerchants],
   ['/merchants/:id', showMerchant],
   ['/settlements', showSettlements],
+  ['/payouts', showPayouts],
+  ['/payouts/files', showBankFiles],
+  ['/destinations', showDestinations],
   ['/ledger', showLedger],
   ['/fees', showFees],
   ['/machines', showMachines],
@@ -113,6 +117,7 @@ const files: readonly (readonly [path: string, from: ReadPath])[] = [
   ['/collections.csv', '/admin/collections.csv'],
   ['/tallies.csv', '/admin/tallies.csv'],
   ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
+  ['/payouts/files/:id/file.csv', '/admin/payout-files/:id/file.csv'],
   ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
   ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],
 ];
@@ -129,6 +134,8 @@ const backOf = (text: string | null) => backTo(place, text);
 const madePages: Readonly<Record<string, string>> = {
   merchant: '/merchants',
   replay: '/actors',
+  destination: '/actors',
+  payout: '/actors',
   delivery: '/actors',
 };
 

@@ -5,7 +5,7 @@ import { card, choices, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryOf, type Show, type Visit } from './page.ts';
 import { calendarPicture, paymentPictures, periodChoices, webhookPicture } from './pictures.ts';
-import type { Account, ApiKey, FeePlan, Merchant } from './shapes.ts';
+import type { Account, ApiKey, Destination, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';
 
@@ -64,12 +64,13 @@ function stateOf(suspended: boolean): Html {
 export const showMerchant: Show = async (visit) => {
   const { mode } = visit;
   const id = visit.params.id!;
-  const [merchant, account, keys, endpoints, plans] = await Promise.all([
+  const [merchant, account, keys, endpoints, plans, destinations] = await Promise.all([
     visit.read('/admin/merchants/:id', { params: { id } }),
     visit.read('/admin/merchants/:id/account', { params: { id }, query: { mode } }),
     visit.read('/admin/merchants/:id/keys', { params: { id } }),
     visit.read('/admin/merchants/:id/endpoints', { params: { id } }),
     visit.read('/admin/fee-plans'),
+    visit.read('/admin/destinations', { query: { merchant: id, mode, state: 'active' } }),
   ]);
   const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
     list.data.filter((each) => each.mode === mode);
@@ -83,7 +84,7 @@ ${card('To hand over', onboarding(visit, '<the key>'))}
 </div><aside class="side">
 ${balanceCard(visit, account)}
 ${card('What holds for it', merchantFacts(visit, merchant, account))}
-${card('What you can do', merchantForms(visit, merchant, plans.data))}
+${card('What you can do', merchantForms(visit, merchant, plans.data, destinations.data))}
 </aside></div>
 ${await picturesOf(visit, id)}`;
   return { title: merchant.name, nav: 'merchants', body };
@@ -123,6 +124,8 @@ function merchantFacts(visit: Visit, merchant: Merchant, account: Account): Html
     [`/endpoints?merchant=${id}`, 'Endpoints'],
     [`/deliveries?merchant=${id}`, 'Deliveries'],
     [`/settlements?merchant=${id}`, 'Settlements'],
+    [`/payouts?merchant=${id}`, 'Payouts'],
+    [`/destinations?merchant=${id}`, 'Destinations'],
     [`/ledger?merchant=${id}`, 'Ledger'],
     [`/audit?merchant=${id}`, 'Audit'],
   ].map(([path, text]) => html`<li><a href="${address(visit, path!)}">${text}</a></li>`);
@@ -171,7 +174,12 @@ function dashboardForm(visit: Visit, id: string): Html {
   });
 }
 
-function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan[]): Html {
+function merchantForms(
+  visit: Visit,
+  merchant: Merchant,
+  plans: readonly FeePlan[],
+  destinations: readonly Destination[],
+): Html {
   const { id } = merchant;
   const { mode } = visit;
   const forms = [
@@ -199,6 +207,7 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
       },
       submit: 'Register',
     }),
+    ...payoutForms(visit, id, destinations),
     formOf(visit, {
       id: 'settings',
       to: 'PATCH /admin/merchants/:id',
@@ -232,6 +241,44 @@ function merchantForms(visit: Visit, merchant: Merchant, plans: readonly FeePlan
   return forms.some((form) => form.toString() !== '')
     ? html`${forms}`
     : html`<p class="quiet">You may look, and not change anything.</p>`;
+}
+
+/** Where the merchant's money may go, and that some of it goes there. */
+function payoutForms(visit: Visit, id: string, destinations: readonly Destination[]): Html[] {
+  const { mode } = visit;
+  return [
+    formOf(visit, {
+      id: 'destination',
+      to: 'POST /admin/merchants/:id/destinations',
+      params: { id },
+      title: `New ${mode} destination`,
+      fixed: { mode },
+      hint: 'Where payouts may go. Somebody else has to confirm it.',
+      fields: {
+        name: { label: 'holder of the account' },
+        number: { hint: 'A phone, a till or an account.' },
+        bank: { hint: 'Of a bank account.' },
+        rail: { label: 'paid over', hint: 'Empty: the network for a wallet, else by hand.' },
+      },
+      submit: 'Enter',
+    }),
+    formOf(visit, {
+      id: 'payout',
+      to: 'POST /admin/merchants/:id/payouts',
+      params: { id },
+      title: `Pay out, ${mode}`,
+      fixed: { mode },
+      hint: 'Held at once. From an amount on somebody else has to approve it.',
+      fields: {
+        amount: { label: 'amount, TZS' },
+        destination: {
+          choices: destinations.map(({ id, account }) => [id, `${account.name}, ${account.number}`] as const),
+        },
+      },
+      submit: 'Pay out',
+      isDangerous: mode === 'live',
+    }),
+  ];
 }
 
 function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {

@@ -52,9 +52,13 @@ ${run.toString() ? card('By hand', run) : ''}`;
   return { title: 'Settlements', nav: 'money', live: 'often', body };
 };
 
-function moneyTop(visit: Visit, title: string): Html {
+/** The head of each page about money, with the ways to the others. */
+export function moneyTop(visit: Visit, title: string): Html {
   const places = [
     ['Settlements', '/settlements'],
+    ['Payouts', '/payouts'],
+    ['Destinations', '/destinations'],
+    ['Files for the bank', '/payouts/files'],
     ['Ledger', '/ledger'],
     ['Fees', '/fees'],
   ] as const;

@@ -19,6 +19,19 @@ const tileWords: Readonly<Record<string, readonly [name: string, advice: string,
   past_deadline: ['Past their deadline', 'They should have ended by now.', true],
   late_payment: ['Late payments held', 'Paid after they had ended. Accept them or send them back.'],
   second_person: ['Waiting for a second person', 'One proposed it. It lapses a day later.'],
+  payout_unclear: [
+    'Payouts unclear',
+    'Nobody can tell whether they were paid. Find out; never send them again.',
+    true,
+  ],
+  payout_to_approve: [
+    'Payouts to approve',
+    'By somebody who did not ask for them. After three days they are cancelled.',
+  ],
+  payout_to_export: ['Payouts for the bank', 'Approved, and in no file yet.'],
+  payout_returned: ['Payouts came back', 'Of the last day. The merchant has the money again.'],
+  float_low: ['Our wallet was empty', 'Payouts of the last day failed by it. Move float there.', true],
+  destination_to_confirm: ['Destinations to confirm', 'By somebody who did not enter them.'],
   rail_down: ['The network is failing', 'Nothing is sent to it until it answers again.', true],
   settlement_overdue: ['Settlements overdue', 'Their midnight has passed.', true],
   settlement_held: ['Settlements held back', 'By an operator. Release them when you know.'],
@@ -83,6 +96,7 @@ export function pageOf(visit: Visit, link: string): string {
     '/overview': '#machinery',
     '/rails': '/machines/breaker/actors?state=open,halfOpen',
     '/ledger/audit': '/ledger#audit',
+    '/payout-files': '/payouts/files',
     '/ledger/entries': `/ledger${query}`,
   };
   return address(visit, places[path] ?? `${path}${query}`);

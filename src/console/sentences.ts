@@ -1,7 +1,7 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant } from './shapes.ts';
-import { ago, left, money, reasonWords, stateWords } from './words.ts';
+import { ago, label, left, money, reasonWords, stateWords } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
 export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
@@ -81,6 +81,30 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const how = { done: 'is done', canceled: 'was stopped' }[actor.state] ?? 'is under way';
     return html`Sending again what failed: ${String(replayed)} of ${String(actor.data.total)} deliveries so far; it ${how}.`;
   },
+  payout: ({ visit, actor, name }) => {
+    const { data, state, context } = actor;
+    const { kind, name: holder, number, bank } = data.account as Account;
+    const where = html`${label(kind)} ${number}${bank ? html` at ${bank}` : ''} of ${holder}`;
+    const what = html`${money(Number(data.amountTzs))} for ${name} to ${where}`;
+    const ends: Readonly<Record<string, Part>> = {
+      paid: html`was paid${context.late ? ', after it had been given up' : ''}${context.receipt ? html` (receipt ${String(context.receipt)})` : ''}`,
+      failed: html`failed: ${label(String(context.failureCode ?? 'no reason'))}`,
+      cancelled: html`was cancelled by the ${String(context.cancelledBy ?? 'operator')}`,
+      returned: 'was paid and came back',
+    };
+    const end = ends[state.split('.', 1)[0]!];
+    return html`${what} ${end ?? html`is ${payoutWaits[state]?.(untilDue(visit, actor)) ?? stateWords(state)}`}.`;
+  },
+  destination: ({ visit, actor, name }) => {
+    const { kind, name: holder, number, bank } = actor.data.account as Account;
+    const how: Readonly<Record<string, Part>> = {
+      entered: html`was entered by ${String(actor.context.enteredBy)} and waits for somebody else to confirm it`,
+      resting: html`rests; money may go there in ${untilDue(visit, actor)}`,
+      active: 'may be paid',
+      removed: 'was removed',
+    };
+    return html`${label(kind)} ${number}${bank ? html` at ${bank}` : ''} of ${holder}, for ${name}, ${how[actor.state] ?? stateWords(actor.state)}.`;
+  },
   breaker: ({ visit, actor }) => {
     const { state, data } = actor;
     const what = data.operation === 'push' ? 'Prompts to' : 'Questions to';
@@ -92,6 +116,29 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     };
     return html`${what} ${String(data.rail)} ${how[state] ?? stateWords(state)}.`;
   },
+};
+
+/** As the actor's route shows it. */
+interface Account {
+  kind: string;
+  name: string;
+  number: string;
+  bank?: string;
+}
+
+/** By state; what they are given is the time until the next timer. */
+const payoutWaits: Readonly<Record<string, (left: Part) => Part>> = {
+  'created.awaitingApproval': (left) => html`waiting for an approval; it is cancelled in ${left}`,
+  'created.awaitingExport': () => 'waiting for the next file for the bank',
+  'created.exported': () => 'in a file for the bank, which nobody has marked as sent',
+  'created.awaitingBank': (left) => html`with the bank; somebody has to look in ${left}`,
+  'created.sending.calling': () => 'being sent',
+  'created.sending.backingOff': (left) =>
+    html`not sent yet, since the network was not reached; again in ${left}`,
+  'created.confirming.polling': (left) => html`with the network, which is asked again in ${left}`,
+  'created.underReview.polling': (left) =>
+    html`unclear: a person has to find out whether it was paid. The network is asked again in ${left}`,
+  'created.underReview.resting': () => 'unclear: a person has to find out whether it was paid',
 };
 
 /** By state; what they are given is the time until the next timer. */

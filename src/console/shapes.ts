@@ -12,4 +12,5 @@ export type DeliveryDetail = Answered<'/admin/deliveries/:id'>;
 export type Entry = RowOf<'/admin/ledger/entries'>;
 export type Evidence = Answered<'/admin/collections/:id/evidence'>;
 export type ApiKey = RowOf<'/admin/merchants/:id/keys'>;
+export type Destination = RowOf<'/admin/destinations'>;
 export type FeePlan = RowOf<'/admin/fee-plans'>;

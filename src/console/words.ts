@@ -121,6 +121,14 @@ const stateNames: Readonly<Record<string, string>> = {
       [`${end}.latePaid.returned`, 'returned'],
     ]),
   ),
+  'created.awaitingExport': 'awaiting the bank’s file',
+  'created.exported': 'in a file for the bank',
+  'created.awaitingBank': 'with the bank',
+  'created.sending.calling': 'being sent',
+  'created.sending.backingOff': 'waiting to try again',
+  'paid.watching': 'paid',
+  'paid.resting': 'paid',
+  entered: 'awaiting a second person',
   'pending.scheduled': 'being sent',
   'pending.extra': 'being sent',
   waiting: 'waiting to retry',
@@ -147,10 +155,11 @@ export function spaced(name: string): string {
 export type Tone = 'good' | 'bad' | 'care' | 'busy' | 'calm';
 
 export function toneOf(state: string): Tone {
-  if (/underReview|latePaid\.(held|returning)|^failing|lastTry|^held$|halfOpen/.test(state)) return 'care';
-  if (/^(succeeded\.standing|delivered|settled|done|active|closed)/.test(state)) return 'good';
-  if (/^(failed|expired|disabled|open)|reversed|quarantined/.test(state)) return 'bad';
-  if (/^(created|pending|waiting|running|due)/.test(state)) return 'busy';
+  if (/underReview|latePaid\.(held|returning)|^failing|lastTry|^held$|halfOpen|^entered/.test(state))
+    return 'care';
+  if (/^(succeeded\.standing|delivered|settled|done|active|closed|paid)/.test(state)) return 'good';
+  if (/^(failed|expired|disabled|open|returned)|reversed|quarantined/.test(state)) return 'bad';
+  if (/^(created|pending|waiting|running|due|resting)/.test(state)) return 'busy';
   return 'calm';
 }
 
@@ -171,6 +180,10 @@ export function timerWords(type: string): string | undefined {
 }
 
 const timerNames: Readonly<Record<string, string>> = {
+  approvalDeadline: 'end of waiting for an approval, cancelled',
+  sendRetryDelay: 'next try to reach the network',
+  bankDeadline: 'end of waiting for the bank, a person looks',
+  rest: 'end of its rest, usable',
   answerTimeout: 'end of waiting for the network’s answer',
   pushRetryDelay: 'next try to reach the network',
   approvalDelay: 'next question to the network',
@@ -181,6 +194,7 @@ const timerNames: Readonly<Record<string, string>> = {
   reviewDelay: 'next question to the network',
   returnDelay: 'next question about the return',
   watchDelay: 'next look for a late payment',
+  lookAgainDelay: 'last question, whether that is still so',
   failureWatchDelay: 'last look for a late payment',
   retryDelay: 'next attempt',
   holdTimeout: 'end of holding, given up',
@@ -240,6 +254,24 @@ const eventNames: Readonly<Record<string, string>> = {
   'operator.returnedLate': 'operator: sends the late payment back',
   'operator.retried': 'operator: tries the return again',
   'operator.confirmedReturn': 'operator: the money went back',
+  'send.accepted': 'the network took the payout',
+  'send.paid': 'the network says paid',
+  'send.failed': 'the network says failed',
+  'send.notAttempted': 'the network was not reached',
+  'send.unknown': 'the network’s answer is unclear',
+  'ask.paid': 'asked: paid',
+  'ask.returned': 'asked: it came back',
+  'statement.found': 'a statement shows it',
+  'statement.returned': 'a statement shows that it came back',
+  'merchant.cancelled': 'the merchant: cancelled',
+  'operator.approved': 'operator: approved',
+  'operator.refused': 'operator: refused',
+  'operator.exported': 'operator: wrote it into a file for the bank',
+  'operator.sent': 'operator: the bank has it',
+  'operator.foundPaid': 'operator: it was paid after all',
+  'operator.returned': 'operator: it came back',
+  'operator.confirmed': 'operator: confirmed',
+  'operator.removed': 'operator: removed',
   'operator.resent': 'operator: sent again',
   'merchant.resent': 'the merchant: sent again',
   'operator.enabled': 'operator: enabled',

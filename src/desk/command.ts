@@ -97,11 +97,11 @@ export class Command {
     data?: SendOptions['data'],
     more: readonly Write[] = [],
   ): Promise<SendResult> {
-    const { at, reason } = this;
+    const { at, by, reason } = this;
     const writes = [...more, ...this.told(about)];
     return this.#actors.send(
       ref,
-      { at, reason, ...event },
+      { at, by, reason, ...event },
       { ...this.step, writes, ...(data ? { data } : {}) },
     );
   }

@@ -9,7 +9,6 @@ import {
 } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import { Type } from 'typebox';
-import { failureCodes } from '../../machines/collection.ts';
 import { chartSvg } from '../charts/charts.ts';
 import type { Config } from '../config.ts';
 import {
@@ -23,13 +22,14 @@ import {
   readHistory,
   readTrail,
 } from '../desk/desk.ts';
-import { actionNotAllowed, type Fault, forOperators, resourceNotFound } from '../http/http.ts';
+import { actionNotAllowed, faulty, forOperators, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { presentEntry } from '../ledger/admin.ts';
 import { entriesIn, receiptsSpec } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { memoryOf } from '../memory.ts';
+import { type Account, maskedAccount } from '../payouts/payouts.ts';
 import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
 import {
   agreeing,
@@ -42,6 +42,7 @@ import {
   proposalsSpec,
   proposing,
 } from './secondPerson.ts';
+import { codes, foreignFaults, outcomes, verdictFaults, verdicts } from './verdicts.ts';
 
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
 const machineByPrefix: Readonly<Record<string, string>> = {
@@ -53,12 +54,14 @@ const machineByPrefix: Readonly<Record<string, string>> = {
   'brk.': 'breaker',
   'rec.': 'reconciliation',
   dif_: 'difference',
+  po_: 'payout',
+  dst_: 'destination',
 };
 
 const ActorId = Type.Object({
   id: Type.String({
     maxLength: 80,
-    pattern: '^(?:col_|dlv_|we_|rpl_|dif_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
+    pattern: '^(?:col_|dlv_|we_|rpl_|dif_|po_|dst_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
   }),
 });
 
@@ -70,8 +73,12 @@ function refOf(id: string): { machine: string; id: string } {
 
 /** Room data without what operators need not see: the phone masked, metadata and sealed secrets left out. */
 function safeData(data: Record<string, unknown>): Record<string, unknown> {
-  const { metadata: _metadata, secrets: _secrets, phone: _phone, msisdn, ...rest } = data;
-  return { ...rest, ...(typeof msisdn === 'string' ? { phone: maskPhone(msisdn) } : {}) };
+  const { metadata: _metadata, secrets: _secrets, phone: _phone, msisdn, account, ...rest } = data;
+  return {
+    ...rest,
+    ...(typeof msisdn === 'string' ? { phone: maskPhone(msisdn) } : {}),
+    ...(account ? { account: maskedAccount(account as Account) } : {}),
+  };
 }
 
 function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
@@ -87,6 +94,8 @@ function presentActor(actors: Actors, machine: string, doc: ActorDoc) {
       asked_again_at: dueAt.toISOString(),
       started_at: startedAt?.toISOString() ?? null,
     })),
+    /** What operator.resolved can say of it. */
+    verdicts: verdicts[machine] ?? null,
     accepts: doc.quarantined
       ? []
       : acceptedEvents(actors.definition(machine), doc).filter((type) => type.startsWith('operator.')),
@@ -177,35 +186,6 @@ export function drawActor({ db, actors }: CommandDeps) {
   });
 }
 
-/** What an operator says of a payment must be whole: a chart that hears no outcome would choose one. */
-function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] {
-  const faults: Fault[] = [];
-  const isVerdict = body.type === 'operator.resolved';
-  if (isVerdict && body.outcome === undefined) {
-    const message = 'outcome is required with operator.resolved: succeeded, failed or expired.';
-    faults.push({ param: 'outcome', code: 'parameter_missing', message });
-  }
-  if (!isVerdict && body.outcome !== undefined) {
-    faults.push({
-      param: 'outcome',
-      code: 'parameter_unknown',
-      message: 'outcome goes with operator.resolved.',
-    });
-  }
-  for (const [param, outcome] of [
-    ['failureCode', 'failed'],
-    ['receipt', 'succeeded'],
-  ] as const) {
-    if (body[param] === undefined || body.outcome === outcome) continue;
-    faults.push({ param, code: 'parameter_unknown', message: `${param} goes with the outcome ${outcome}.` });
-  }
-  if (body.collection !== undefined && body.type !== 'operator.ruled') {
-    const message = 'collection goes with operator.ruled.';
-    faults.push({ param: 'collection', code: 'parameter_unknown', message });
-  }
-  return faults;
-}
-
 const AnyObject = Type.Object({}, { additionalProperties: true });
 
 interface EventDeps extends CommandDeps {
@@ -217,8 +197,8 @@ const OperatorEvent = Type.Object(
     type: Type.String({ maxLength: 64, pattern: '^operator\\.[A-Za-z]+$' }),
     reason: Reason,
     dry_run: Type.Optional(Type.Boolean()),
-    outcome: Type.Optional(Type.Enum(['succeeded', 'failed', 'expired'])),
-    failureCode: Type.Optional(Type.Enum([...failureCodes])),
+    outcome: Type.Optional(Type.Enum(outcomes)),
+    failureCode: Type.Optional(Type.Enum(codes)),
     receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
     collection: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('col') })),
   },
@@ -248,10 +228,12 @@ export function sendEvent(deps: EventDeps) {
     handler: async (command, { params, body: { dry_run: isDryRun, ...told } }) => {
       const ref = refOf(params.id);
       const { type } = told;
+      const faults = foreignFaults(ref.machine, told);
+      if (faults.length > 0) throw faulty(faults);
       const doc = await found(deps.actors.read(ref));
       if (doc.quarantined) throw actionNotAllowed(`${ref.id} is quarantined: ${doc.quarantined.why}.`);
       const { writes, ...outlook } = await deps.actors
-        .dryRun(ref, { ...told, at: command.at }, command.step.cause)
+        .dryRun(ref, { ...told, at: command.at, by: command.by }, command.step.cause)
         .catch(refusalOf(type));
       if (!outlook.accepted) throw actionNotAllowed(`${type} is not accepted in ${outlook.from}.`);
       if (isDryRun) {

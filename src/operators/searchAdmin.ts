@@ -11,6 +11,7 @@ import { entryOf } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { type Mode, modes } from '../mode.ts';
+import { destinationsSpec, payoutFilesSpec, payoutsSpec } from '../payouts/payouts.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { differencesSpec, reconciliationsSpec } from '../reconciliation/reconciliation.ts';
 import { type SettlementReader, settlementsSpec } from '../settlement/settlement.ts';
@@ -39,6 +40,14 @@ const places: readonly {
   { prefix: 'brk.', object: 'breaker', stored: breakersSpec.name, link: actorLink },
   { prefix: 'rec.', object: 'reconciliation', stored: reconciliationsSpec.name, link: actorLink },
   { prefix: 'dif_', object: 'difference', stored: differencesSpec.name, link: actorLink },
+  { prefix: 'po_', object: 'payout', stored: payoutsSpec.name, link: actorLink },
+  { prefix: 'dst_', object: 'destination', stored: destinationsSpec.name, link: actorLink },
+  {
+    prefix: 'bkf_',
+    object: 'payout_file',
+    stored: payoutFilesSpec.name,
+    link: () => '/admin/payout-files',
+  },
   { prefix: 'mer_', object: 'merchant', stored: merchantsSpec.name, link: (id) => `/admin/merchants/${id}` },
   { prefix: 'evt_', object: 'event', stored: eventsSpec.name, link: (id) => `/admin/events/${id}` },
   { prefix: 'key_', object: 'api_key', stored: apiKeysSpec.name, link: (id) => `/admin/audit?target=${id}` },

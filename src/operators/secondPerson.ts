@@ -48,6 +48,8 @@ export const decidesNothing: readonly string[] = ['operator.asked', 'operator.re
 const alwaysForTwo: Readonly<Record<string, readonly string[]>> = {
   difference: ['operator.ruled', 'operator.accepted'],
 };
+/** What says where a payout's money is. To approve or refuse one has its own second person, who is the chart's matter. */
+const decidesOnPayouts: readonly string[] = ['operator.resolved', 'operator.foundPaid', 'operator.returned'];
 
 /** Whether this takes two people. `aloneMaxTzs`: the largest amount that one decides about. */
 export function needsSecond(
@@ -55,7 +57,11 @@ export function needsSecond(
   aloneMaxTzs: number,
 ): boolean {
   if (alwaysForTwo[machine]?.includes(type)) return true;
-  return machine === 'collection' && !decidesNothing.includes(type) && amountTzs > aloneMaxTzs;
+  const decides =
+    machine === 'payout'
+      ? decidesOnPayouts.includes(type)
+      : machine === 'collection' && !decidesNothing.includes(type);
+  return decides && amountTzs > aloneMaxTzs;
 }
 
 /** What is proposed for a payment and not agreed to yet. */

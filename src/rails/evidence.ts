@@ -10,7 +10,7 @@ export const railAnswersSpec: MongoCollectionSpec = {
 
 export interface RailAnswerDoc extends Doc {
   collectionId: string;
-  operation: 'push' | 'query' | 'reversal';
+  operation: 'push' | 'query' | 'reversal' | 'payout' | 'payout_query';
   /** What we made of it: the outcome's kind, and why where it decides nothing. */
   kind: string;
   why: string | null;

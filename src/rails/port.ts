@@ -1,4 +1,5 @@
 import type { FailureCode, RailTerms } from '../../machines/collection.ts';
+import type { PayoutFailureCode, PayoutTerms } from '../../machines/payout.ts';
 import type { Channel } from './channels.ts';
 
 /**
@@ -205,11 +206,68 @@ export interface Rail {
   ): Promise<StatusAnswer & { evidence?: Evidence }>;
   /** Pure: identifiers and evidence, whatever the bytes are. Absent: the rail never calls back by HTTP. */
   parseCallback?(raw: RawCallback): CallbackParse;
+  /** The part that pays wallets; absent where it cannot, or may not. */
+  readonly payouts?: PayoutRail;
   /** Whether the rail answers at all. Never a push. */
   probe(signal: AbortSignal): Promise<'up' | 'down'>;
   /** Keeps what its calls need (a session) at hand, while none is made too. Called every few seconds by workers. */
   tend?(): Promise<void>;
   /** True while nothing may be pushed (its breaker is not closed); creation is then refused. */
+  isDown?(): Promise<boolean>;
+}
+
+/**
+ * Money that leaves over a network, behind one port, under the same rules as money that comes in: outcomes are returned
+ * and never thrown, and only what proves that no byte reached the rail may be sent again.
+ */
+export interface SendRequest {
+  /** The rail's references are made from it and serve it for life. */
+  payoutId: string;
+  /** `255XXXXXXXXX` of the wallet. */
+  msisdn: string;
+  amountTzs: number;
+  description: string;
+  /** The rail must not begin after this moment (ms). */
+  notAfterMs: number;
+  /** Asked just before the first byte, once: false means that nothing may be sent (`taken`). */
+  claim(): Promise<boolean>;
+}
+
+type PayoutFailed = { kind: 'failed'; code: PayoutFailureCode; message?: string; fault?: Fault };
+
+export type SendOutcome =
+  | { kind: 'accepted' }
+  | { kind: 'paid'; receipt: string }
+  /** Definite: nothing was paid, and nothing will be. */
+  | PayoutFailed
+  | { kind: 'notAttempted'; why: NotSent; fault?: Fault }
+  | { kind: 'unknown'; why: Unclear };
+
+export interface PayoutQuery {
+  payoutId: string;
+  msisdn: string;
+  amountTzs: number;
+  /** When the sending began, as far as we know. */
+  sentAtMs: number | null;
+  /** We have taken it for paid. No network is told that; the rail of test mode returns money by it. */
+  isPaid: boolean;
+}
+
+export type PayoutAnswer =
+  | { kind: 'pending' }
+  | { kind: 'paid'; receipt?: string }
+  | PayoutFailed
+  /** It was paid, and came back. */
+  | { kind: 'returned' }
+  | { kind: 'notFound' }
+  | { kind: 'unknown'; why: Unclear; fault?: Fault };
+
+/** The part of a rail that pays wallets. */
+export interface PayoutRail {
+  readonly terms: PayoutTerms;
+  sendPayout(request: SendRequest, signal: AbortSignal): Promise<SendOutcome & { evidence?: Evidence }>;
+  queryPayout(query: PayoutQuery, signal: AbortSignal): Promise<PayoutAnswer & { evidence?: Evidence }>;
+  /** True while nothing may be sent: its breaker is not closed. */
   isDown?(): Promise<boolean>;
 }
 

@@ -21,7 +21,9 @@ export {
   StoredSessions,
   sessionsName,
 } from './mpesa/mpesa.ts';
+export { quickPayoutTerms, usualPayoutTerms } from './payoutTerms.ts';
 export { PhoneTurns, phoneTurnsSpec } from './phoneTurns.ts';
+export type { PayoutAnswer, PayoutQuery, PayoutRail, SendOutcome, SendRequest } from './port.ts';
 export {
   type CallbackParse,
   type CallbackReply,
@@ -60,4 +62,5 @@ export {
   statusAt,
   testScenario,
 } from './simulator.ts';
+export { testPayoutNumbers } from './testPayouts.ts';
 export { TestRail, testMishap } from './testRail.ts';

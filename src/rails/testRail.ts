@@ -14,6 +14,7 @@ import type {
   TestOutcome,
 } from './port.ts';
 import { receiptOf, type SimulatorTimes, statusAt, testScenario } from './simulator.ts';
+import { TestPayouts } from './testPayouts.ts';
 
 const { secondMs, minuteMs } = limits;
 
@@ -72,6 +73,7 @@ export class TestRail implements Rail {
   readonly name = channels[0];
   readonly terms: RailTerms;
   readonly capabilities: Capabilities;
+  readonly payouts: TestPayouts;
   /** Nothing in test mode reaches a rail: there is no address that it could reach. */
   readonly addresses = [];
   readonly #clock: Clock;
@@ -82,6 +84,7 @@ export class TestRail implements Rail {
     this.#clock = clock;
     this.#ring = ring;
     this.terms = quickTerms(simulator.speed);
+    this.payouts = new TestPayouts({ clock, speed: simulator.speed });
     this.capabilities = {
       queryableBy: ['reference'],
       referenceIsIdempotent: true,

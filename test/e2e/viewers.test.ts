@@ -44,6 +44,14 @@ describe('a viewer', () => {
     const replay = await made(`/admin/endpoints/${endpoint.id}/recover`, { since });
     await made('/admin/settlements/run', {});
     const [settlement] = (await test.call('GET', '/admin/settlements')).json.data;
+    const destination = await made(`/admin/merchants/${merchant.id}/destinations`, {
+      ...{ mode: 'test', kind: 'wallet', name: 'Acme', number: payer },
+    });
+    const confirmed = { type: 'operator.confirmed', reason: 'to look' };
+    await test.call('POST', `/admin/actors/${destination.id}/events`, { body: confirmed });
+    await merchant.settle();
+    const asked = { mode: 'test', amount: 1_000, destination: destination.id };
+    const payout = await made(`/admin/merchants/${merchant.id}/payouts`, asked);
     const refused = await merchant.create({ amount: 1, reference: phone, description: [phone] });
     await test.service.wired.refusals.flush();
     const { date, difference, day } = await plantStatement();
@@ -60,7 +68,7 @@ describe('a viewer', () => {
       safeguarding: [day],
       actors: [
         ...[json.id, endpoint.id, delivery.id, replay.id, settlement.id],
-        ...[`rec.MPESA_TZ.${date}`, difference],
+        ...[`rec.MPESA_TZ.${date}`, difference, destination.id, payout.id],
       ],
       requests: [refused.headers.get('request-id')!],
     });
@@ -126,7 +134,9 @@ describe('a viewer', () => {
     expect(all.length).to.be.above(30);
     for (const path of all) {
       const needsMode =
-        /overview|tallies|calendar|waiting|trial-balance|entries|statement|account|proposals/.test(path);
+        /overview|tallies|calendar|waiting|trial-balance|entries|statement|account|proposals|payout-files/.test(
+          path,
+        );
       const query = needsMode ? '?mode=test' : path === '/admin/search' ? `?q=${phone}` : '';
       const { status, text } = await test.call('GET', `${path}${query}`, { token: viewer, at: 'operators' });
       expect(status, `${path} ${text}`).to.equal(200);

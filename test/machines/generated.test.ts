@@ -80,6 +80,7 @@ function replayed({ chart }: Survey, paths: readonly Path[]): Set<string> {
   const walked = new Set<string>();
   for (const { variant, moves } of paths) {
     let position = chart.begin(variant.input);
+    for (const key of position.taken) walked.add(key);
     for (const { event, fires } of moves) {
       position = chart.step(position, event, fires);
       for (const key of position.taken) walked.add(key);

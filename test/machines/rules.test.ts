@@ -204,6 +204,24 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
       }),
     ),
   }),
+  destination: fc.record({ createdAt: at, restMs: odd, enteredBy: fc.string() }),
+  payout: fc.record({
+    createdAt: at,
+    asks: fc.nat({ max: 10_000 }),
+    terms: fc.oneof(
+      fc.constant({}),
+      fc.record({
+        approvalMs: odd,
+        sendRetryMs: odd,
+        answerTimeoutMs: odd,
+        confirmDeadlineMs: odd,
+        bankMs: odd,
+        reviewPollMs: odd,
+        watchMs: odd,
+        pollLadderMs: ladder,
+      }),
+    ),
+  }),
   delivery: fc.record({ createdAt: at, retryAt: atOrNull, heldAt: atOrNull, holdMs: wait }),
   endpoint: fc.record({
     createdAt: at,

@@ -25,6 +25,14 @@ import {
   deliveryWrites,
 } from '../../machines/delivery.ts';
 import {
+  type DestinationContext,
+  type DestinationEvent,
+  type DestinationInput,
+  destinationCalls,
+  destinationMachine,
+  destinationWrites,
+} from '../../machines/destination.ts';
+import {
   type DifferenceContext,
   type DifferenceEvent,
   type DifferenceInput,
@@ -41,6 +49,15 @@ import {
   endpointMachine,
   endpointWrites,
 } from '../../machines/endpoint.ts';
+import {
+  type PayoutContext,
+  type PayoutEvent,
+  type PayoutInput,
+  type PayoutTerms,
+  payoutCalls,
+  payoutMachine,
+  payoutWrites,
+} from '../../machines/payout.ts';
 import {
   type ReconciliationContext,
   type ReconciliationEvent,
@@ -441,6 +458,112 @@ const differenceModel: Model = {
   },
 };
 
+/** Short ladders, as above. */
+const payoutTerms: PayoutTerms = {
+  approvalMs: 72 * hourMs,
+  sendWindowMs: 2 * minuteMs,
+  sendRetryMs: minuteMs,
+  answerTimeoutMs: 90 * secondMs,
+  pollLadderMs: [5 * secondMs, 10 * secondMs],
+  confirmDeadlineMs: 20 * secondMs,
+  bankMs: 24 * hourMs,
+  askSpacingMs: 5 * secondMs,
+  reviewPollMs: hourMs,
+  reviewAsksMax: 2,
+  watchMs: hourMs,
+};
+
+function payoutMoves(position: Position): Move[] {
+  const { notAfter, terms } = position.context as unknown as PayoutContext;
+  const { at, say, fire } = teller<PayoutEvent>(position);
+  const reason = 'because';
+  const isWindowOpen = at + terms.sendRetryMs <= notAfter;
+  return [
+    ...fire,
+    say({ type: 'send.accepted', askedAt: at }),
+    say({ type: 'send.paid', askedAt: at, receipt: 'R-SENT' }),
+    say({ type: 'send.failed', askedAt: at, code: 'recipient_not_found' }),
+    say({ type: 'send.unknown', askedAt: at }),
+    ...(isWindowOpen ? [say({ type: 'send.notAttempted', askedAt: at })] : []),
+    say({ type: 'send.notAttempted', at: Math.max(at, notAfter) }, 'send.notAttempted too late'),
+    say({ type: 'ask.undecided', answer: 'pending', askedAt: at }),
+    say({ type: 'ask.paid', askedAt: at, receipt: 'R-ASK' }),
+    say({ type: 'ask.failed', askedAt: at, code: 'rejected', message: 'Refused.' }),
+    say({ type: 'ask.returned', askedAt: at }),
+    say({ type: 'ask.notFound', askedAt: at }),
+    say({ type: 'rail.noticed' }),
+    say({ type: 'statement.found', receipt: 'R-LINE' }),
+    say({ type: 'statement.returned' }),
+    say({ type: 'merchant.cancelled' }),
+    say({ type: 'operator.approved', by: 'second', reason }),
+    say({ type: 'operator.approved', by: 'maker', reason }, 'approved by its maker'),
+    say({ type: 'operator.approved', reason }, 'approved by nobody'),
+    say({ type: 'operator.refused', reason }),
+    say({ type: 'operator.asked', reason }),
+    say({ type: 'operator.exported', file: 'bkf_1', reason }),
+    say({ type: 'operator.exported', reason } as Untimed<PayoutEvent>, 'exported into no file'),
+    say({ type: 'operator.sent', reason }),
+    say({ type: 'operator.resolved', outcome: 'paid', receipt: 'R-OP', reason }, 'resolved paid'),
+    say({ type: 'operator.resolved', outcome: 'failed', failureCode: 'rejected', reason }, 'resolved failed'),
+    say({ type: 'operator.resolved', reason } as Untimed<PayoutEvent>, 'resolved without an outcome'),
+    say({ type: 'operator.foundPaid', receipt: 'R-FOUND', reason }),
+    say({ type: 'operator.returned', reason }),
+  ];
+}
+
+const payoutModel: Model = {
+  name: 'payout',
+  machine: payoutMachine as unknown as AnyStateMachine,
+  writes: payoutWrites,
+  calls: payoutCalls,
+  variants: [
+    { name: 'over a rail', isByHand: false, needsApproval: false },
+    { name: 'over a rail, approved', isByHand: false, needsApproval: true },
+    { name: 'by hand', isByHand: true, needsApproval: false },
+    { name: 'by hand, approved', isByHand: true, needsApproval: true },
+  ].map(({ name, ...how }) => ({
+    name,
+    input: { at: startMs, terms: payoutTerms, madeBy: 'maker', ...how } satisfies PayoutInput,
+  })),
+  moves: payoutMoves,
+  abstract: ({ state, context, timers }) => {
+    const { askOpen, bell, asks, wasTaken, isByHand } = context as unknown as PayoutContext;
+    return {
+      ...{ state, askOpen, bell, wasTaken, isByHand, next: earliestOf(timers)?.id },
+      ...(/polling|watching/.test(state) ? { asks: Math.min(asks, 3) } : {}),
+    };
+  },
+};
+
+const destinationModel: Model = {
+  name: 'destination',
+  machine: destinationMachine as unknown as AnyStateMachine,
+  writes: destinationWrites,
+  calls: destinationCalls,
+  variants: [
+    { name: 'of live mode', restMs: 72 * hourMs, needsSecond: true },
+    { name: 'of test mode', restMs: 0, needsSecond: false },
+  ].map(({ name, ...how }) => ({
+    name,
+    input: { at: startMs, enteredBy: 'maker', ...how } satisfies DestinationInput,
+  })),
+  moves: (position) => {
+    const { say, fire } = teller<DestinationEvent>(position);
+    const reason = 'because';
+    return [
+      ...fire,
+      say({ type: 'operator.confirmed', by: 'second', reason }),
+      say({ type: 'operator.confirmed', by: 'maker', reason }, 'confirmed by who entered it'),
+      say({ type: 'operator.confirmed', reason }, 'confirmed by nobody'),
+      say({ type: 'operator.removed', reason }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { needsSecond } = context as unknown as DestinationContext;
+    return { state, needsSecond, next: earliestOf(timers)?.id };
+  },
+};
+
 export const models: readonly Model[] = [
   collectionModel,
   deliveryModel,
@@ -450,4 +573,6 @@ export const models: readonly Model[] = [
   replayModel,
   reconciliationModel,
   differenceModel,
+  payoutModel,
+  destinationModel,
 ];

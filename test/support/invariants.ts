@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import type { BreakerContext } from '../../machines/breaker.ts';
 import type { CollectionContext } from '../../machines/collection.ts';
 import type { DeliveryContext } from '../../machines/delivery.ts';
+import type { DestinationContext } from '../../machines/destination.ts';
 import type { DifferenceContext } from '../../machines/difference.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
+import type { PayoutContext } from '../../machines/payout.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
@@ -52,11 +54,13 @@ export function checked(
   if (model.name === 'replay') checkReplay(step);
   if (model.name === 'reconciliation') checkReconciliation(step);
   if (model.name === 'difference') checkDifference(step);
+  if (model.name === 'payout') checkPayout(step, past ?? nothing);
+  if (model.name === 'destination') checkDestination(step);
   return history;
 }
 
 /** Questions to the rail: at most one of either kind is open. */
-const asking = ['askRail', 'askReturn'];
+const asking = ['askRail', 'askReturn', 'askPayout'];
 
 function withStep(past: History, move: Move, after: Position): History {
   const asked = { ...past.asked };
@@ -139,6 +143,10 @@ function checkCollection(step: Step, past: History): void {
   }
   checkMoney(step, status);
   checkAsks(step, past, context);
+  expect(
+    step.history.asked.pushPrompt ?? 0,
+    'a prompt is pushed again only when nothing was sent',
+  ).to.be.at.most(1 + (step.history.taken['push.notAttempted'] ?? 0));
 }
 
 /** A return that was ordered ends by the network's word, or a person's: never because nobody knows. */
@@ -174,8 +182,9 @@ function checkMoney({ before, move, after, history }: Step, status: string): voi
   }
 }
 
-function checkAsks({ move, after, history }: Step, past: History, c: CollectionContext) {
-  const times = (action: string) => history.asked[action] ?? 0;
+type Asks = Pick<CollectionContext, 'askOpen' | 'bell' | 'askedAt'> & { terms: { askSpacingMs: number } };
+
+function checkAsks({ move, after, history }: Step, past: History, c: Asks) {
   expect(history.openAsks, 'at most one ask at a time').to.be.at.most(1);
   expect(c.askOpen, 'askOpen').to.equal(history.openAsks === 1);
   expect(c.bell && !c.askOpen, 'a bell that nobody answers').to.equal(false);
@@ -183,9 +192,81 @@ function checkAsks({ move, after, history }: Step, past: History, c: CollectionC
     expect(c.askedAt, 'not before now').to.be.at.least(move.event.at);
     expect(c.askedAt, 'spaced').to.be.at.least(past.lastAskedAt + c.terms.askSpacingMs);
   }
-  expect(times('pushPrompt'), 'a prompt is pushed again only when nothing was sent').to.be.at.most(
-    1 + (history.taken['push.notAttempted'] ?? 0),
+}
+
+const payoutEnds = ['paid', 'failed', 'cancelled', 'returned'];
+/** What proves, or lets a person say, that a payout was not paid. */
+const unpaid =
+  /^(send\.failed|ask\.failed|send\.notAttempted|operator\.(resolved|refused)|merchant\.cancelled|xstate\.after\.approvalDeadline.*)$/;
+/** Nothing has left the house in these states, so the merchant may still take it back. */
+const unsent = /^created\.(awaitingApproval|awaitingExport|sending\.backingOff)$/;
+
+function checkPayout(step: Step, past: History): void {
+  const { before, move, after, history } = step;
+  const context = after.context as unknown as PayoutContext;
+  const [status, from] = [statusOf(after), before ? statusOf(before) : 'created'];
+  const times = (action: string) => history.asked[action] ?? 0;
+  const isNew = status !== from;
+  expect(context.completedAt !== null, 'ended, and only that, is completed').to.equal(status !== 'created');
+  expect(context.failureCode !== null, 'failed, and only that, has a code').to.equal(status === 'failed');
+  expect(context.cancelledBy !== null, 'cancelled, and only that, by somebody').to.equal(
+    status === 'cancelled',
   );
+  expect(context.returnedAt !== null, 'returnedAt').to.equal(status === 'returned');
+  const told = isNew && status !== 'cancelled' ? 1 : 0;
+  for (const action of ['recordEvent', 'openDeliveries'])
+    expect(names(after).filter((each) => each === action).length, action).to.equal(told);
+  // The money: held once, and out of reserved once, whichever way.
+  expect(times('holdMoney'), 'held').to.equal(1);
+  const [paid, released] = [times('postPaid'), times('releaseMoney')];
+  expect(paid + released, 'held money goes one way').to.equal(status === 'created' ? 0 : 1);
+  expect(times('postFoundPaid'), 'found paid after a release').to.be.at.most(released);
+  expect(context.late, 'late').to.equal(times('postFoundPaid') === 1);
+  const isOut = paid + times('postFoundPaid') - times('postReturned');
+  expect(isOut, 'with the merchant').to.equal(status === 'paid' ? 1 : 0);
+  if (isNew && (status === 'failed' || status === 'cancelled'))
+    expect(move.event.type, 'ended unpaid').to.match(unpaid);
+  if (isNew && status === 'cancelled') expect(before!.state, 'nothing was sent').to.match(unsent);
+  if (before && payoutEnds.includes(from) && isNew)
+    expect(`${from} ${status}`, 'after its end').to.be.oneOf([
+      'paid returned',
+      'failed paid',
+      'cancelled paid',
+    ]);
+  if (move.event.type === 'ask.notFound')
+    expect(after.state, 'not found ends nothing').to.equal(before!.state);
+  checkApproval(step, context);
+  checkAsks(step, past, context);
+  expect(times('sendMoney'), 'sent again only when nothing was sent').to.be.at.most(
+    1 + (history.taken['send.notAttempted'] ?? 0),
+  );
+  expect(context.file !== null, 'in a file').to.equal((history.taken['operator.exported'] ?? 0) > 0);
+  expect(history.taken['operator.exported'] ?? 0, 'in one file').to.be.at.most(1);
+  if (context.isByHand) expect([times('sendMoney'), times('askPayout')], 'by hand').to.deep.equal([0, 0]);
+}
+
+/** Money goes to what another operator has confirmed and what has rested, and to nothing else. */
+function checkDestination({ before, after }: Step): void {
+  const { confirmedBy, enteredBy, needsSecond, restMs, usableAt, confirmedAt, removedAt } =
+    after.context as unknown as DestinationContext;
+  const isConfirmed = confirmedBy !== null;
+  if (isConfirmed && needsSecond) expect(confirmedBy, 'confirmed by another').not.to.equal(enteredBy);
+  if (isConfirmed) expect(usableAt! - confirmedAt!, 'the rest').to.equal(restMs);
+  if (after.state === 'active') {
+    expect(isConfirmed, 'confirmed').to.equal(true);
+    expect(after.now, 'rested').to.be.at.least(usableAt!);
+  }
+  expect(removedAt !== null, 'removedAt').to.equal(after.state === 'removed');
+  if (before?.state === 'removed') expect(after.state, 'for good').to.equal('removed');
+}
+
+/** Nothing leaves the house unapproved, and nobody approves their own. */
+function checkApproval({ after, history }: Step, { needsApproval, madeBy, approvedBy }: PayoutContext): void {
+  const isApproved = approvedBy !== null;
+  if (isApproved) expect(approvedBy, 'approved by another').not.to.equal(madeBy);
+  const hasLeft = (history.asked.sendMoney ?? 0) > 0 || (history.taken['operator.exported'] ?? 0) > 0;
+  if (needsApproval && hasLeft) expect(isApproved, 'approved').to.equal(true);
+  if (!needsApproval) expect(after.state).not.to.equal('created.awaitingApproval');
 }
 
 function checkDelivery({ before, move, after, history }: Step): void {

@@ -88,7 +88,10 @@ function walk(model: Model): Survey {
       }
     }
   }
-  const walked = new Set(edges.flatMap(({ after }) => after.taken));
+  const walked = new Set([
+    ...model.variants.flatMap(({ input }) => chart.begin(input).taken),
+    ...edges.flatMap(({ after }) => after.taken),
+  ]);
   const paths = few(chart, edges, (before, after) => [
     [before.state, ...after.taken, after.state].join(' > '),
   ]);
@@ -98,12 +101,17 @@ function walk(model: Model): Survey {
 
 type KindsOf = (before: Position, after: Position) => readonly string[];
 
-/** Long paths first, since they hold many kinds of step on their way; a path with nothing new is left out. */
+/**
+ * Long paths first, since they hold many kinds of step on their way; a path with nothing new is left out. What an actor
+ * does when it is born belongs to the first step of its path.
+ */
 function few(chart: Chart, edges: readonly Edge[], kindsOf: KindsOf): Path[] {
   const shortest = new Map<string, Edge>();
+  const born = ({ taken }: Position) => taken.map((key) => `born: ${key}`);
   for (const edge of edges) {
     if (edge.after.taken.length === 0) continue;
-    for (const kind of kindsOf(edge.before, edge.after)) {
+    const first = edge.from.length === 0 ? born(edge.before) : [];
+    for (const kind of [...first, ...kindsOf(edge.before, edge.after)]) {
       const known = shortest.get(kind);
       if (!known || edge.path.length < known.path.length) shortest.set(kind, edge);
     }
@@ -115,6 +123,7 @@ function few(chart: Chart, edges: readonly Edge[], kindsOf: KindsOf): Path[] {
     const { variant, path: moves } = edge;
     paths.push({ variant, moves });
     let position = chart.begin(variant.input);
+    for (const each of born(position)) held.add(each);
     for (const { event, fires } of moves) {
       const next = chart.step(position, event, fires);
       for (const each of kindsOf(position, next)) held.add(each);

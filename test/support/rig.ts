@@ -158,7 +158,7 @@ export class Rig {
         const entry: Recorded = { _id: `${doc._id}/${at}`, actor: doc._id, seq: doc.seq, type, params };
         return [{ op: 'insert', into: journal, doc: entry, onDuplicate: 'refuse' }];
       };
-    const isOnce = (type: string) => type === 'pushPrompt' && !this.#losesAcknowledgements;
+    const lostOf = (type: string) => (this.#losesAcknowledgements ? undefined : lostWhenMadeOnce[type]);
     return {
       name,
       plural: pluralOf(this.model),
@@ -171,10 +171,10 @@ export class Rig {
             run: async (view) => ((await view.claim()) ? answering(view) : { left: true }),
             concurrency: 1,
             patienceMs,
-            factual: name === 'collection',
+            factual: name === 'collection' || name === 'payout',
             ...(/^ask/.test(type) ? { notBefore: (context) => context.askedAt as number } : {}),
-            ...(isOnce(type)
-              ? { atMostOnce: { lost: (_call, at) => ({ type: 'push.unknown', at, askedAt: at }) } }
+            ...(lostOf(type)
+              ? { atMostOnce: { lost: (_call, at) => ({ type: lostOf(type)!, at, askedAt: at }) } }
               : {}),
           } satisfies MachineDefinition['calls'][string],
         ]),
@@ -183,6 +183,12 @@ export class Rig {
     };
   }
 }
+
+/** Calls that are made at most once, and what their actor hears when nobody answers. */
+export const lostWhenMadeOnce: Readonly<Record<string, string>> = {
+  pushPrompt: 'push.unknown',
+  sendMoney: 'send.unknown',
+};
 
 /** After this long an unanswered call is overdue. */
 export const patienceMs = 150_000;

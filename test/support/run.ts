@@ -294,6 +294,7 @@ function answeredBy({ name }: Model, event: string): readonly string[] {
     delivery: { attempt: ['postWebhook'] },
     endpoint: { probe: ['probeDelivery'], release: ['releaseHeld'] },
     settlement: { buckets: ['collectBuckets'] },
+    payout: { send: ['sendMoney'], ask: ['askPayout'] },
   };
   return calls[name]?.[who!] ?? [];
 }

@@ -67,7 +67,7 @@ export function namesIn(text: string): string[] {
 
 /** More than its declaration: the chart names it in quotes. */
 export function usedInChart(text: string, name: string): boolean {
-  const chart = text.slice(text.search(/\.create(Machine|StateConfig)\(/));
+  const chart = text.slice(text.search(/= setup\(\{/));
   return chart.includes(`'${name}'`);
 }
 

@@ -1,0 +1,55 @@
+import type { Actors, Clock } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { idFloor } from '../ids.ts';
+import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
+import {
+  approvalStates,
+  destinationsSpec,
+  exportStates,
+  payoutsSpec,
+  unclearStates,
+} from '../payouts/payouts.ts';
+import { standing, type Tile, tally, tile } from './tiles.ts';
+
+/** Payouts that came back, or found the wallet empty, are looked at within so long. */
+const payoutNewsMs = limits.dayMs;
+
+/** Payouts and destinations that wait for a person. */
+export async function payoutNeeds(
+  { db, actors, clock }: { db: Db; actors: Actors; clock: Clock },
+  mode: Mode,
+): Promise<Tile[]> {
+  const since = { _id: { $gte: idFloor('po', clock.now() - 30 * limits.dayMs) } };
+  const news = { updatedAt: { $gte: new Date(clock.now() - payoutNewsMs) } };
+  const kinds = [
+    ['payout_to_approve', approvalStates, {}],
+    ['payout_to_export', exportStates, {}],
+    ['payout_unclear', unclearStates, {}],
+    ['payout_returned', ['returned'], { ...since, ...news }],
+    [
+      'float_low',
+      ['failed.watching', 'failed.resting'],
+      { ...since, ...news, 'snapshot.context.failureCode': 'float_insufficient' },
+    ],
+  ] as const;
+  const tiles = kinds.map(async ([kind, states, more]) => {
+    const { amountTzs, ...sum } = await tally(
+      db,
+      payoutsSpec.name,
+      standing(actors, 'payout', mode, states, more),
+    );
+    const shown = [...new Set(states.map((state) => state.replace(/\.(polling|resting|watching)$/, '')))];
+    return tile(kind, `/admin/payouts?mode=${mode}&state=${shown.join(',')}`, {
+      ...sum,
+      amount_tzs: amountTzs,
+    });
+  });
+  const { amountTzs: _none, ...entered } = await tally(
+    db,
+    destinationsSpec.name,
+    standing(actors, 'destination', mode, ['entered']),
+  );
+  const link = `/admin/destinations?mode=${mode}&state=entered`;
+  return [...(await Promise.all(tiles)), tile('destination_to_confirm', link, entered)];
+}

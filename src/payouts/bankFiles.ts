@@ -1,0 +1,129 @@
+import type { Actors, Clock, SendResult } from '@kusanya/durable-actors';
+import { eachOf } from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import { csvLine } from '../csv.ts';
+import { newId } from '../ids.ts';
+import type { Mode } from '../mode.ts';
+import { type BankFileDoc, type PayoutDoc, payoutFilesSpec, payoutsSpec } from './documents.ts';
+
+/**
+ * Files for the bank. A payout is written into one file and never into another: which one, its own step says, in its own
+ * document. So the same file can be made again from the payouts whenever somebody lost it, and nobody is paid by two.
+ */
+
+interface BankFilesOptions {
+  db: Db;
+  actors: Actors;
+  clock: Clock;
+}
+
+/** Of one file: banks take no more lines at once, and a person reads them. */
+export const linesMax = 500;
+const stepsAtOnce = 16;
+
+const columns = ['reference', 'amount', 'currency', 'kind', 'bank', 'number', 'name', 'merchant'] as const;
+
+/** Sends an operator's event to one payout, with its line in the audit. */
+type Tell = (doc: PayoutDoc, event: { type: string; file?: string }) => Promise<SendResult>;
+
+export interface BankFileSum {
+  doc: BankFileDoc;
+  count: number;
+  amountTzs: number;
+}
+
+export class BankFiles {
+  readonly #options: BankFilesOptions;
+
+  constructor(options: BankFilesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Writes what awaits it into a new file, the oldest first. One by one: whatever breaks off in the middle, each payout is
+   * in this file or still awaits the next one. Undefined: nothing awaits it.
+   */
+  async make(mode: Mode, by: string, tell: Tell): Promise<BankFileSum | undefined> {
+    const { actors, clock } = this.#options;
+    const waiting = await this.#stored
+      .find({ mode, state: 'created.awaitingExport' })
+      .sort({ _id: 1 })
+      .limit(linesMax)
+      .toArray();
+    if (waiting.length === 0) return undefined;
+    const at = clock.now();
+    const doc: BankFileDoc = { _id: newId('bkf', at), mode, by, at: new Date(at) };
+    await actors.commit([{ op: 'insert', into: payoutFilesSpec.name, doc, onDuplicate: 'race' }]);
+    await eachOf(from(waiting), stepsAtOnce, async (payout) => {
+      await tell(payout, { type: 'operator.exported', file: doc._id });
+    });
+    return this.#summed(doc);
+  }
+
+  /** Tells each payout of a file that the bank has it. Those that have gone on stay as they are. */
+  async markSent(doc: BankFileDoc, by: string, tell: Tell): Promise<BankFileSum> {
+    const { actors, clock } = this.#options;
+    await eachOf(this.#linesOf(doc._id), stepsAtOnce, async (payout) => {
+      if (payout.state === 'created.exported') await tell(payout, { type: 'operator.sent' });
+    });
+    const sent = { sentAt: new Date(clock.now()), sentBy: by };
+    const filter = { _id: doc._id };
+    await actors.commit([
+      { op: 'update', into: payoutFilesSpec.name, filter, update: { $set: sent }, onMiss: 'race' },
+    ]);
+    return this.#summed({ ...doc, ...sent });
+  }
+
+  async find(id: string): Promise<BankFileDoc | undefined> {
+    return (await this.#bankFiles.findOne({ _id: { $eq: id } })) ?? undefined;
+  }
+
+  /** Files, newest first. */
+  async list(
+    mode: Mode,
+    { limit, startingAfter }: { limit: number; startingAfter?: string | undefined },
+  ): Promise<{ rows: BankFileSum[]; hasMore: boolean }> {
+    const found = await this.#bankFiles
+      .find({ mode, ...(startingAfter === undefined ? {} : { _id: { $lt: startingAfter } }) })
+      .sort({ _id: -1 })
+      .limit(limit + 1)
+      .toArray();
+    const rows = await Promise.all(found.slice(0, limit).map((doc) => this.#summed(doc)));
+    return { rows, hasMore: found.length > limit };
+  }
+
+  /** The file, as CSV: every payout that was ever written into it, in the order of their ids. */
+  async *file(id: string): AsyncGenerator<string> {
+    yield csvLine(columns);
+    for await (const { _id, merchantId, data } of this.#linesOf(id)) {
+      const { kind, bank = '', number, name } = data.account;
+      yield csvLine([_id, Number(data.amountTzs), data.currency, kind, bank, number, name, merchantId]);
+    }
+  }
+
+  async #summed(doc: BankFileDoc): Promise<BankFileSum> {
+    const [sum] = await this.#stored
+      .aggregate<{ count: number; tzs: number }>([
+        { $match: { 'snapshot.context.file': { $eq: doc._id, $type: 'string' } } },
+        { $group: { _id: null, count: { $sum: 1 }, tzs: { $sum: '$data.amountTzs' } } },
+      ])
+      .toArray();
+    return { doc, count: sum?.count ?? 0, amountTzs: sum?.tzs ?? 0 };
+  }
+
+  #linesOf(id: string) {
+    return this.#stored.find({ 'snapshot.context.file': { $eq: id, $type: 'string' } }).sort({ _id: 1 });
+  }
+
+  get #stored() {
+    return this.#options.db.collection<PayoutDoc>(payoutsSpec.name);
+  }
+
+  get #bankFiles() {
+    return this.#options.db.collection<BankFileDoc>(payoutFilesSpec.name);
+  }
+}
+
+async function* from<T>(all: readonly T[]): AsyncGenerator<T> {
+  yield* all;
+}

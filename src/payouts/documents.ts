@@ -1,0 +1,107 @@
+import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import type { Long } from 'mongodb';
+import type { DestinationContext } from '../../machines/destination.ts';
+import type { PayoutContext } from '../../machines/payout.ts';
+import type { Mode } from '../mode.ts';
+import { actorIndexes } from '../standing.ts';
+
+/** What this room stores: destinations, payouts, the files they were written into, and what was asked for per day. */
+
+export const destinationKinds = ['wallet', 'till', 'bank_account'] as const;
+export type DestinationKind = (typeof destinationKinds)[number];
+
+/** The rail of a person with a file for the bank. Every other rail is called by its network's name. */
+export const byHand = 'manual';
+
+/** Where money goes, as whoever sends it has to know it. */
+export interface Account {
+  kind: DestinationKind;
+  /** The account holder. */
+  name: string;
+  /** `255XXXXXXXXX` of a wallet, a till's digits, or an account's number as the bank writes it. */
+  number: string;
+  /** Of a bank account. */
+  bank?: string;
+}
+
+export interface DestinationData extends Record<string, unknown> {
+  account: Account;
+  /** Over which rail it is paid: `manual`, or a network. */
+  rail: string;
+  createdAt: Date;
+}
+
+export interface DestinationDoc extends ActorDoc {
+  data: DestinationData;
+  snapshot: { value: unknown; context: DestinationContext & Record<string, unknown> };
+}
+
+export const destinationsSpec: MongoCollectionSpec = { name: 'destinations', indexes: actorIndexes };
+
+/** What was asked for, fixed when the payout is made. Amounts are whole shillings. */
+export interface PayoutData extends Record<string, unknown> {
+  amountTzs: number | Long;
+  feeTzs: number | Long;
+  /** What it holds while it is under way: the amount and the fee. */
+  heldTzs: number | Long;
+  currency: 'TZS';
+  rail: string;
+  destinationId: string;
+  /** As it was then. */
+  account: Account;
+  reference?: string;
+  /** The date in Dar es Salaam whose limits it counts against. */
+  day: string;
+  createdAt: Date;
+  /** Of a schedule: the date for which it was made. */
+  scheduledFor?: string;
+}
+
+export const payoutStatuses = ['created', 'paid', 'failed', 'cancelled', 'returned'] as const;
+export type PayoutStatus = (typeof payoutStatuses)[number];
+
+export interface PayoutDoc extends ActorDoc {
+  status: PayoutStatus;
+  data: PayoutData;
+  snapshot: { value: unknown; context: PayoutContext & Record<string, unknown> };
+}
+
+export const payoutsSpec: MongoCollectionSpec = {
+  name: 'payouts',
+  indexes: [
+    ...actorIndexes,
+    { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
+    {
+      key: { 'snapshot.context.file': 1, _id: 1 },
+      partial: { 'snapshot.context.file': { $type: 'string' } },
+    },
+    { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
+  ],
+};
+
+/** Payouts that were written into one file for the bank. Which they are, the payouts themselves say. */
+export interface BankFileDoc extends Doc {
+  mode: Mode;
+  by: string;
+  at: Date;
+  /** When it was told that the bank has it. */
+  sentAt?: Date;
+  sentBy?: string;
+}
+
+export const payoutFilesSpec: MongoCollectionSpec = {
+  name: 'payout_files',
+  indexes: [{ key: { mode: 1, _id: -1 } }],
+};
+
+/** What was asked for on a date, by one merchant (`{mode}:{date}:{merchant}`) and by all (`{mode}:{date}`). */
+export interface PayoutDayDoc extends Doc {
+  askedTzs: number | Long;
+}
+
+export const payoutDaysSpec: MongoCollectionSpec = { name: 'payout_days' };
+
+/** Where a payout waits for somebody, by what it waits for. */
+export const approvalStates = ['created.awaitingApproval'];
+export const exportStates = ['created.awaitingExport'];
+export const unclearStates = ['created.underReview.polling', 'created.underReview.resting'];
