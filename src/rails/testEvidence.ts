@@ -31,5 +31,10 @@ export function callbacksIn(
 ): Pick<CallbackDoc, 'hint' | 'body' | 'at' | 'rungAt'>[] {
   return lines
     .filter(({ event, cause }) => event.type === 'rail.noticed' && cause.kind === 'rail')
-    .map(({ at, cause }) => ({ hint: {}, body: String(cause.id), at, rungAt: at }));
+    .map(({ at, cause }) => ({ hint: {}, body: bellOf(cause.id), at, rungAt: at }));
+}
+
+/** `bell.0`: whose it is stands above it. */
+function bellOf(causeId: string): string {
+  return causeId.replace(/^col_\w+\./, '');
 }

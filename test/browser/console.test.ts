@@ -237,7 +237,7 @@ describe('the console in a browser', function () {
     const page = await open(`${actor(ids.paid)}?tab=network`);
     expect(await page.locator('#details').textContent())
       .to.include('{"kind":"succeeded","receipt":"SIM')
-      .and.include('.bell.0');
+      .and.include('bell.0');
   });
 });
 

@@ -271,7 +271,7 @@ describe('the console', () => {
     ]);
     expect(JSON.parse(answers[1].text)).to.deep.equal({ kind: 'failed', code: 'insufficient_funds' });
     const { text } = await (await signedIn()).get(`/console/test/actors/${json.id}?tab=network`);
-    expect(text).to.include('insufficient_funds').and.include('.bell.0');
+    expect(text).to.include('insufficient_funds').and.include('bell.0');
   });
 
   it('forbids scripts, frames and other hosts, and keeps nothing in caches but its own files', async () => {
