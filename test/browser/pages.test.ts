@@ -67,7 +67,17 @@ describe('every page of the console', function () {
     const refused = (await merchant.create({ amount: 1 })).headers.get('request-id')!;
     await test.service.wired.refusals.flush();
     const days = await test.call('GET', `/admin/settlements?merchant=${merchant.id}`);
-    const actors = [id, review, endpoint, failed.id, days.json.data[0].id];
+    const account = { mode: 'test', kind: 'bank_account', name: 'Acme', number: '0150001', bank: 'CRDB' };
+    const { json: to } = await post(`/admin/merchants/${merchant.id}/destinations`, {
+      ...account,
+      rail: 'manual',
+    });
+    await post(`/admin/actors/${to.id}/events`, { type: 'operator.confirmed' });
+    await merchant.settle();
+    const asked = { mode: 'test', amount: 1_000, destination: to.id };
+    const { json: payout } = await post(`/admin/merchants/${merchant.id}/payouts`, asked);
+    await post('/admin/payout-files', { mode: 'test' });
+    const actors = [id, review, endpoint, failed.id, days.json.data[0].id, to.id, payout.id];
     const ofPayment = ['ledger', 'network', 'deliveries', 'audit', 'raw'].map(
       (tab) => `/actors/${id}?tab=${tab}`,
     );
@@ -84,6 +94,9 @@ describe('every page of the console', function () {
       ],
       ...[
         '/settlements',
+        '/payouts',
+        '/payouts/files',
+        '/destinations',
         '/ledger',
         `/ledger?merchant=${merchant.id}`,
         '/fees',
