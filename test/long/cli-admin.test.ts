@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { type Cli, installCli } from '../support/cli.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { Visitor } from '../support/visitor.ts';
 
 describe('kusanya admin', function () {
   this.timeout(120_000);
@@ -104,19 +105,30 @@ describe('kusanya admin', function () {
     expect(await codeOf({ KUSANYA_ADMIN_URL: 'nowhere' })).to.equal(2);
   });
 
-  it('open payment gives the page of the console to the browser', async () => {
+  it('open payment gives a link into the dashboard to the browser, which leads to the payment', async () => {
     const browser = join(cli.folder, 'browser');
     await writeFile(browser, `#!/bin/sh\necho "$1" > ${browser}.told\n`, { mode: 0o755 });
-    const id = 'col_00000000000000000000000000';
-    const url = `${test.adminUrl}/console/test/actors/${id}`;
-    const more = { env: { ...env, BROWSER: browser } };
-    expect((await cli.run(['open', 'payment', id], more)).stdout).to.equal(`${url}\n`);
-    expect(await until(() => readFile(`${browser}.told`, 'utf8').catch(() => undefined))).to.equal(
-      `${url}\n`,
-    );
-    const none = await cli.run(['open', 'payment', id], { env: { ...env, BROWSER: '/nonexistent' } });
+    const { id } = (await merchant.create()).json;
+    const keyed = { KUSANYA_API_KEY: merchant.key, KUSANYA_BASE_URL: test.baseUrl };
+    const open = (more: Record<string, string>, ...options: string[]) =>
+      cli.run(['open', 'payment', id, ...options], { env: { ...keyed, ...more } });
+    const { code, stdout } = await open({ BROWSER: browser });
+    expect([code, stdout.startsWith(`${test.baseUrl}/dashboard/in/`)]).to.deep.equal([0, true]);
+    const told = await until(() => readFile(`${browser}.told`, 'utf8').catch(() => undefined));
+    expect(told).to.equal(stdout);
+    const visitor = new Visitor(test.baseUrl);
+    const { pathname, searchParams } = new URL(stdout.trim());
+    const form_token = await visitor.formToken(`${pathname}?${searchParams}`);
+    const fields = { form_token, link: pathname.split('/').at(-1)!, to: searchParams.get('to')! };
+    const entered = await visitor.post('/dashboard/sign-in', fields);
+    expect(entered.headers.get('location')).to.equal(`/dashboard/payments/${id}`);
+    expect((await visitor.get(`/dashboard/payments/${id}`)).status).to.equal(200);
+    const none = await open({ BROWSER: '/nonexistent' });
     expect([none.code, none.stderr]).to.deep.equal([0, 'No browser was found; open it yourself.\n']);
-    expect((await run(`open payment ${id} --print`)).stdout).to.equal(`${url}\n`);
-    expect((await run('open payment evt_1')).code).to.equal(2);
+    expect((await open({}, '--print', '--manage')).code).to.equal(0);
+    const { secret: live } = await test.issueKey(merchant.id, 'live');
+    expect((await open({ KUSANYA_API_KEY: live }, '--print')).code).to.equal(0);
+    expect((await open({ KUSANYA_API_KEY: live }, '--print', '--manage')).code).to.equal(3);
+    expect((await cli.run(['open', 'payment', 'evt_1'], { env: keyed })).code).to.equal(2);
   });
 });

@@ -1,24 +1,31 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { newKey } from './collections.ts';
 import { command } from './command.ts';
 import { asUsage, exits, usage } from './failure.ts';
-import { Operators } from './operators.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export const openPayment = command({
   name: 'open payment',
   operands: ['ID'],
-  says: 'operators: a payment’s page of the console',
-  options: { print: { type: 'boolean', says: 'only print its address' } },
-  run: async ({ values, operands, output, around, profiles }) => {
+  says: 'a payment’s page of the dashboard, in your browser',
+  about: ['The link is good once, within 60 seconds.'],
+  options: {
+    manage: { type: 'boolean', says: 'there webhooks may be sent again, too (test mode)' },
+    print: { type: 'boolean', says: 'only print its address' },
+  },
+  run: async ({ values, operands, output, around, profiles, merchant, tester }) => {
     const id = operands[0]!;
     if (!/^col_\w+$/.test(id)) throw usage(`${id} is no payment’s id`);
-    const adminUrl = await profiles.need('admin_url');
-    // The console asks who is there; nothing is read here, so no token is needed.
-    const { adminUrl: origin } = await asUsage(() => new Operators(adminUrl, ''));
-    const url = `${origin}/console/test/actors/${id}`;
-    output.result({ url }, url);
-    if (!values.print && !output.isJson && !(await isOpened(url, around)))
+    const kusanya = await (values.manage ? tester() : merchant());
+    const role = values.manage ? 'manage' : 'view';
+    const options = { idempotencyKey: newKey(), signal: around.signal };
+    const link = await asUsage(() => kusanya.dashboardLink({ role }, options));
+    // Where this machine reaches the service, which need not be how the service calls itself.
+    const url = new URL(new URL(link.url).pathname, await profiles.need('base_url'));
+    url.searchParams.set('to', `/payments/${id}`);
+    output.result({ url: url.href }, url.href);
+    if (!values.print && !output.isJson && !(await isOpened(url.href, around)))
       output.note('No browser was found; open it yourself.');
     return exits.ok;
   },
