@@ -8,7 +8,18 @@ import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, label, left, moment, pill, shortId, spaced, timerWords, typedMoment } from './words.ts';
+import {
+  ago,
+  label,
+  left,
+  moment,
+  pill,
+  shortId,
+  spaced,
+  stateWords,
+  timerWords,
+  typedMoment,
+} from './words.ts';
 
 /**
  * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
@@ -49,7 +60,7 @@ const toldByLists: readonly string[] = ['operator.exported'];
 
 async function headline(visit: Visit, actor: Actor): Promise<Html> {
   const { quarantined } = actor;
-  return html`<header class="headline" id="headline" data-live>
+  return html`<header class="headline" id="headline" data-live data-say="Now: ${quarantined ? 'set aside' : stateWords(actor.state)}">
 <p class="crumbs"><a href="${address(visit, `/machines/${actor.machine}`)}">${actor.machine}</a> ${shortId(actor.id)}</p>
 <h1>${await sentenceOf(visit, actor)}</h1>
 <p class="meta">${quarantined ? html`<span class="pill bad">set aside</span>` : pill(actor.state)}

@@ -70,6 +70,7 @@ export function framed(visit: Visit, page: Page): string {
 ${mode === 'live' ? html`<p class="banner">Live: real money of real people.</p>` : ''}
 </header>
 <main id="main">${page.body}</main>
+<p id="said" class="ears" role="status"></p>
 <p id="moved" class="moved" role="status" hidden>Something changed here while you were writing. <a href="${visit.here}">Show it</a></p>`;
   return document({ title: page.title, mode, live: page.live, nowMs }, body);
 }

@@ -9,7 +9,9 @@ type Tile = Overview['needs_you'][number];
 type Counted = Pick<Tile, 'count' | 'is_more'>;
 
 /** What each kind of trouble is called, and what it asks of whoever reads it. */
-const tileWords: Readonly<Record<string, readonly [name: string, advice: string, isBad?: boolean]>> = {
+type TileWords = readonly [name: string, advice: string, isBad?: boolean];
+
+const tileWords: Readonly<Record<string, TileWords>> = {
   ledger_breach: ['The books do not agree', 'The auditor found it. Nothing is repaired by itself.', true],
   audit_stale: ['The books are not being audited', 'No audit has come to its end. Look at the log.', true],
   under_review: [
@@ -54,7 +56,7 @@ export const showOverview: Show = async (visit) => {
   const overview = await visit.read('/admin/overview', { query: { mode: visit.mode } });
   const body = html`
 <div class="top"><h1>Overview</h1><span class="quiet">${visit.mode} mode</span></div>
-<section id="needs" data-live aria-label="Needs you">${needs(visit, overview)}</section>
+<section id="needs" data-live data-say="${needsSaid(overview)}" aria-label="Needs you">${needs(visit, overview)}</section>
 <div class="numbers" id="numbers" data-live>
 ${railCard(visit, overview)}
 ${webhooksCard(visit, overview)}
@@ -65,10 +67,21 @@ ${machineryCard(visit, overview)}`;
   return { title: `Overview, ${visit.mode}`, nav: 'overview', live: 'often', body };
 };
 
+/** The tiles, for whoever hears the page: only what comes or goes is said, not each count. */
+function needsSaid({ is_green: isGreen, needs_you: tiles }: Overview): string {
+  return isGreen
+    ? 'Nothing needs you.'
+    : `Needs you: ${tiles.map(({ kind }) => wordsOf(kind)[0]).join(', ')}.`;
+}
+
+function wordsOf(kind: string): TileWords {
+  return tileWords[kind] ?? [label(kind), ''];
+}
+
 function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview): Html {
   if (isGreen) return html`<p class="card green">Nothing needs you.</p>`;
   return html`<h2 class="lead">Needs you</h2><div class="tiles">${tiles.map((tile) => {
-    const [name, advice, isBad] = tileWords[tile.kind] ?? [label(tile.kind), ''];
+    const [name, advice, isBad] = wordsOf(tile.kind);
     const details: Part[] = [
       tile.machine &&
       tile.kind !== 'endpoint_failing' &&
@@ -191,9 +204,7 @@ function machineryCard(visit: Visit, { machinery }: Overview): Html {
   const busy = queues?.filter(({ waiting, active, delayed }) => waiting + active + delayed > 0) ?? [];
   const sweeper = leases.find(({ name }) => name === 'sweeper');
   const isSwept = sweeper !== undefined && Date.parse(sweeper.until) > visit.nowMs;
-  const redis = faults.map(
-    (kind) => html`<span class="pill bad">${tileWords[kind]?.[0] ?? label(kind)}</span> `,
-  );
+  const redis = faults.map((kind) => html`<span class="pill bad">${wordsOf(kind)[0]}</span> `);
   return card(
     html`Machinery <span class="quiet">version ${machinery.version}, ${processes} ${processes === 1 ? 'process' : 'processes'}</span>`,
     html`${facts([

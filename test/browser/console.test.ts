@@ -65,6 +65,7 @@ describe('the console in a browser', function () {
     };
     await test.call('POST', `/admin/actors/${id}/events`, { body: told });
     await page.waitForSelector('h1:has-text("failed: declined")');
+    expect(await page.locator('[role=status]#said').textContent()).to.equal('Now: failed');
     expect(await lit(page)).to.match(/^failed\./);
     expect(await page.locator('.steps').textContent())
       .to.include('by admin')
@@ -181,7 +182,7 @@ describe('the console in a browser', function () {
     const links = await page
       .locator('.links a')
       .evaluateAll((all) => all.map((link) => link.getAttribute('href')!));
-    expect(links).to.have.length(6);
+    expect(links).to.not.be.empty;
     for (const link of links)
       expect((await page.request.get(`${test.adminUrl}${link}`)).status(), link).to.equal(200);
     await page.click('text="New test key"');
