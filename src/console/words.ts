@@ -142,6 +142,13 @@ const stateNames: Readonly<Record<string, string>> = {
   'running.paging': 'running',
   'running.pausing': 'running',
   halfOpen: 'half open',
+  'matching.lines': 'looking lines up',
+  'matching.books': 'looking entries up',
+  'matching.waiting': 'waiting, too young',
+  'open.comparing': 'comparing balances',
+  'open.resting': 'to be closed',
+  'asking.polling': 'asking the network',
+  'awaitingOperator.looking': 'awaiting a person',
   'open.waiting': 'open',
   'open.held': 'held open',
 };
@@ -157,9 +164,13 @@ export type Tone = 'good' | 'bad' | 'care' | 'busy' | 'calm';
 export function toneOf(state: string): Tone {
   if (/underReview|latePaid\.(held|returning)|^failing|lastTry|^held$|halfOpen|^entered/.test(state))
     return 'care';
-  if (/^(succeeded\.standing|delivered|settled|done|active|closed|paid)/.test(state)) return 'good';
+  if (/^open\.resting|^awaitingOperator/.test(state)) return 'care';
+  if (/^(succeeded\.standing|delivered|settled|done|active|closed|paid|explained|resolved)/.test(state))
+    return 'good';
+  if (/^open\.comparing/.test(state)) return 'busy';
   if (/^(failed|expired|disabled|open|returned)|reversed|quarantined/.test(state)) return 'bad';
-  if (/^(created|pending|waiting|running|due|resting)/.test(state)) return 'busy';
+  if (/^(created|pending|waiting|running|due|resting|importing|matching|asking|awaitingFile)/.test(state))
+    return 'busy';
   return 'calm';
 }
 
@@ -207,6 +218,11 @@ const timerNames: Readonly<Record<string, string>> = {
   pageDelay: 'next page',
   openDelay: 'next try whether the network answers',
   probeTimeout: 'end of waiting for the network’s answer',
+  judgeDelay: 'the newest lines are old enough',
+  askDelay: 'next question to the network',
+  silence: 'end of asking, a person decides',
+  fileDelay: 'end of waiting for the next file',
+  lookDelay: 'next look at the books',
 };
 
 /** Why an attempt to deliver failed. */
@@ -305,6 +321,20 @@ const eventNames: Readonly<Record<string, string>> = {
   'merchant.settled': 'the merchant had test money settled',
   'buckets.read': 'the day was read',
   'page.replayed': 'a page was sent again',
+  'statement.ruled': 'proved by the network’s statement, say two people',
+  'page.imported': 'a page of lines was kept',
+  'lines.matched': 'a page of lines was looked for in the books',
+  'books.matched': 'a page of entries was looked for among the lines',
+  'balances.compared': 'both balances were compared',
+  'books.agreed': 'books and statement agree',
+  'books.unmoved': 'the books have not changed',
+  'line.arrived': 'a later line is the other side of it',
+  'rail.confirmed': 'the network says it was paid',
+  'rail.denied': 'the network says it was not, or was taken back',
+  'collection.ruled': 'the payment took it',
+  'collection.refused': 'the payment did not take it',
+  'operator.ruled': 'operator: this payment’s money',
+  'operator.accepted': 'operator: the books follow the statement',
 };
 
 /** A list cut in two lines of words: `created_at` → `created at`. */
