@@ -61,7 +61,7 @@ export type DifferenceEvent =
   | { type: 'books.agreed'; at: number; settledAt?: number }
   | { type: 'books.unmoved'; at: number }
   /** A later line of the statement is the other side of it; it was booked there at `bookedAt`. */
-  | { type: 'line.arrived'; at: number; bookedAt?: number }
+  | { type: 'line.met'; at: number; bookedAt?: number }
   | { type: 'rail.confirmed'; at: number }
   | { type: 'rail.denied'; at: number }
   | { type: 'collection.ruled'; at: number }
@@ -83,7 +83,7 @@ const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.m
 
 const settledBy = ({ kind, isFollowed }: DifferenceContext, event: DifferenceEvent): number | null => {
   if (event.type === 'books.agreed') return event.settledAt ?? null;
-  const isGone = event.type === 'line.arrived' && kind !== 'missing_there' && !isFollowed;
+  const isGone = event.type === 'line.met' && kind !== 'missing_there' && !isFollowed;
   return isGone ? (event.bookedAt ?? null) : null;
 };
 
@@ -140,8 +140,8 @@ const released = {
   target: '#explained',
   actions: ['markEnded', 'noteReleased', 'releaseStatement'],
 } as const;
-const agreedEvents = { 'books.agreed': agreed, 'line.arrived': agreed } as const;
-const releasedEvents = { 'books.agreed': released, 'line.arrived': released } as const;
+const agreedEvents = { 'books.agreed': agreed, 'line.met': agreed } as const;
+const releasedEvents = { 'books.agreed': released, 'line.met': released } as const;
 
 export const differenceMachine = chart.createMachine({
   id: 'difference',
@@ -222,7 +222,7 @@ export const differenceMachine = chart.createMachine({
       initial: 'looking',
       on: {
         'books.agreed': [{ guard: 'isFollowed', ...released }, agreed],
-        'line.arrived': [{ guard: 'isFollowed', ...released }, agreed],
+        'line.met': [{ guard: 'isFollowed', ...released }, agreed],
         'operator.asked': [
           { guard: 'isAskable', target: '#asking', actions: 'resetAsks' },
           { actions: 'readBooks' },

@@ -328,7 +328,7 @@ const eventNames: Readonly<Record<string, string>> = {
   'balances.compared': 'both balances were compared',
   'books.agreed': 'books and statement agree',
   'books.unmoved': 'the books have not changed',
-  'line.arrived': 'a later line is the other side of it',
+  'line.met': 'a later line is the other side of it',
   'rail.confirmed': 'the network says it was paid',
   'rail.denied': 'the network says it was not, or was taken back',
   'collection.ruled': 'the payment took it',

@@ -209,7 +209,7 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
       {
         rail: Rail,
         date: Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' }),
-        reason: Type.Optional(Type.String({ ...Reason, default: 'The statement of the day.' })),
+        reason: Reason,
       },
       { additionalProperties: false },
     ),

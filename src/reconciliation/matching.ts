@@ -207,7 +207,7 @@ async function tellArrivals(
     ...judged.flatMap(([line, each]) => (each.is === 'answers' ? [{ id: each.difference, line }] : [])),
   ];
   for (const { id, line } of arrivals) {
-    const event = { type: 'line.arrived', at: clock.now(), bookedAt: line.bookedAt.getTime() };
+    const event = { type: 'line.met', at: clock.now(), bookedAt: line.bookedAt.getTime() };
     const by = { stepId: `${callId}.${id}`, cause: { kind: 'call', id: callId } } as const;
     await actors().send({ machine: 'difference', id }, event, by);
   }

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
@@ -82,6 +84,13 @@ describe('the samples of the documents', function () {
     const { json: leaver } = await test.call('POST', '/admin/operators', {
       body: { name: 'Leaver', role: 'viewer', reason: 'to try' },
     });
+    const folder = mkdtempSync(join(tmpdir(), 'kusanya-samples-'));
+    const statement = join(folder, 'statement.csv');
+    writeFileSync(
+      statement,
+      'Receipt No.,Completion Time,Details,Transaction Status,Paid In,Withdrawn,Balance,Other Party Info\n' +
+        'QKABCDE123,2026-11-21 12:00:00,Pay Bill,Completed,5000,,5000,255700000000 - ASHA\n',
+    );
     let set = '';
     let count = 0;
     for (const command of commandsOf('docs/OPERATING.md')) {
@@ -93,10 +102,11 @@ describe('the samples of the documents', function () {
         const stored = test.service.wired.db.collection<{ _id: string }>('collections');
         await stored.updateOne({ _id: id }, { $set: { quarantined: { at: new Date(), why: 'to try' } } });
       }
-      const ids = { 'opr_…': leaver.id, 'mer_…': merchant.id, 'col_…': id };
+      const ids = { 'opr_…': leaver.id, 'mer_…': merchant.id, 'col_…': id, 'statement.csv': statement };
       expect(await statusOf(command, set, ids), command).to.match(/^20\d$/);
     }
     expect(count).to.be.at.least(8);
+    rmSync(folder, { recursive: true });
   });
 
   it('verify signatures in plain Node and in Python, as printed', async () => {

@@ -69,7 +69,7 @@ describe('collections that rest since an older version of the chart', function (
   });
 
   describe('in a shape of which nothing but its migration knows', () => {
-    const presentVersion = 3;
+    const presentVersion = 4;
     let migrations: Record<number, Migration>;
     let usual: Migration;
     let payee: TestMerchant;

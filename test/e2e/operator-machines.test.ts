@@ -39,6 +39,8 @@ describe('operators and machines', () => {
         'settlement',
         'reconciliation',
         'difference',
+        'destination',
+        'payout',
         'breaker',
       ],
     ]);

@@ -101,10 +101,14 @@ describe('a viewer', () => {
     const header =
       'Receipt No.,Completion Time,Details,Transaction Status,Paid In,Withdrawn,Balance,Other Party Info';
     const line = `QKABCDE123,${date} 12:00:00,Pay Bill from ${payer},Completed,5000,,5000,${payer} - ASHA`;
-    const brought = await test.call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${date}`, {
-      body: `${header}\n${line}\n`,
-      headers: { 'content-type': 'text/csv' },
-    });
+    const brought = await test.call(
+      'POST',
+      `/admin/reconciliations?rail=MPESA_TZ&date=${date}&reason=today`,
+      {
+        body: `${header}\n${line}\n`,
+        headers: { 'content-type': 'text/csv' },
+      },
+    );
     expect(brought.status, brought.text).to.equal(202);
     const found = async () => (await test.call('GET', '/admin/differences')).json.data[0];
     const difference = await until(found);

@@ -19,7 +19,7 @@ describe('reconciliation', function () {
 
   const call = (method: string, path: string, more: object = {}) => live.service.call(method, path, more);
   const bring = (text: string, day: string, token?: string) =>
-    call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${day}`, {
+    call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${day}&reason=today`, {
       body: text,
       headers: { 'content-type': 'text/csv' },
       ...(token ? { token } : {}),
@@ -144,7 +144,9 @@ describe('reconciliation', function () {
     expect(await stored('statements').countDocuments()).to.equal(0);
     expect(await stored('statement_pages').countDocuments(), 'nothing is left of them').to.equal(0);
     expect((await bring(good, '2026-02-30')).json.error.param).to.equal('date');
-    const other = await call('POST', `/admin/reconciliations?rail=AIRTEL_TZ&date=${date}`, { body: good });
+    const other = await call('POST', `/admin/reconciliations?rail=AIRTEL_TZ&date=${date}&reason=today`, {
+      body: good,
+    });
     expect(other.json.error.param).to.equal('rail');
   });
 

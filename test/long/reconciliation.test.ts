@@ -65,7 +65,7 @@ describe('a large statement', function () {
   }
 
   const bring = async (adminUrl: string, token: string, text: string) => {
-    const url = `${adminUrl}/admin/reconciliations?rail=MPESA_TZ&date=${date}`;
+    const url = `${adminUrl}/admin/reconciliations?rail=MPESA_TZ&date=${date}&reason=today`;
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv' };
     const response = await fetch(url, { method: 'POST', headers, body: text });
     // biome-ignore lint/suspicious/noExplicitAny: a reconciliation as the API answers it

@@ -440,7 +440,7 @@ const differenceModel: Model = {
       say({ type: 'books.agreed' }),
       say({ type: 'books.agreed', settledAt: startMs }, 'books.agreed by an entry of another day'),
       say({ type: 'books.unmoved' }),
-      say({ type: 'line.arrived', bookedAt: startMs }),
+      say({ type: 'line.met', bookedAt: startMs }),
       say({ type: 'rail.confirmed' }),
       say({ type: 'rail.denied' }),
       say({ type: 'collection.ruled' }),

@@ -61,7 +61,7 @@ function yesterday(): string {
 async function main(path: string): Promise<void> {
   const { size } = await stat(path);
   const query = new URLSearchParams({ rail: values.rail, date: values.date ?? yesterday() });
-  if (values.reason !== undefined) query.set('reason', values.reason);
+  query.set('reason', values.reason ?? 'The statement of the day.');
   const body = Readable.toWeb(createReadStream(path)) as ReadableStream;
   // Node wants to be told that nothing is read of the answer while the file is sent.
   const sending: RequestInit & { duplex: 'half' } = { method: 'POST', body, duplex: 'half' };

@@ -57,8 +57,9 @@ describe('group commit', () => {
       await Promise.all([...commit('worker', workers), ...commit('request', requests)]);
       const countOf = (batch: string[], kind: string) => batch.filter((id) => id.startsWith(kind)).length;
       return batches
-        .map((batch) => `${countOf(batch, 'request')} + ${countOf(batch, 'worker')}`)
-        .sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+        .map((batch) => [countOf(batch, 'request'), countOf(batch, 'worker')] as const)
+        .sort(([one, few], [other, more]) => other - one || more - few) // two are under way at once
+        .map(([request, worker]) => `${request} + ${worker}`);
     };
     expect(await batchesOf(20, 30)).deep.equal(['14 + 2', '6 + 2', '0 + 16', '0 + 10']);
     expect(await batchesOf(6, 20), 'no crowd').deep.equal(['6 + 10', '0 + 10']);
