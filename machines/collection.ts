@@ -92,12 +92,19 @@ export interface CollectionContext {
   returnSentAt: number | null;
   /** The latest reversal was refused, or not sent. An earlier one may have gone through all the same. */
   returnRefused: boolean;
+  /** What has gone back to the customer by refunds, or is on its way: never more than the amount. */
+  refundedTzs: number;
+  /** Refunds whose end the collection has not heard of. */
+  refundsOpen: number;
 }
 
 type Verdict = { at: number; askedAt?: number; receipt?: string | null };
 type Failure = { at: number; askedAt?: number; code: FailureCode; message?: string };
 type Answer = { at: number; askedAt?: number };
 type ByOperator = { at: number; reason: string };
+/** That it is no more than is left of the payment, its effect sees to, in the same commit. */
+type RefundOrder = { at: number; amountTzs: number; reference?: string };
+type RefundEnd = { at: number; amountTzs: number };
 
 export type CollectionEvent =
   | ({ type: 'push.accepted' } & Answer)
@@ -121,6 +128,12 @@ export type CollectionEvent =
   | ({ type: 'reverse.accepted' } & Answer)
   | ({ type: 'reverse.failed' } & Answer)
   | ({ type: 'reverse.unknown' } & Answer)
+  | ({ type: 'merchant.refunded' } & RefundOrder)
+  | ({ type: 'operator.refunded'; reason: string } & RefundOrder)
+  | ({ type: 'refund.succeeded' } & RefundEnd)
+  | ({ type: 'refund.failed' } & RefundEnd)
+  /** A refund that had failed was made all the same. */
+  | ({ type: 'refund.foundPaid' } & RefundEnd)
   | { type: 'operator.asked'; at: number; reason: string }
   | ({
       type: 'operator.resolved';
@@ -143,6 +156,7 @@ export const collectionWrites = [
   'releaseLate',
   'postReturn',
   'reverseCapture',
+  'openRefund',
   'recordContradiction',
   'raiseAlert',
 ] as const;
@@ -173,6 +187,9 @@ const failureOf = (event: CollectionEvent): { code: FailureCode; message: string
   return { code: code ?? 'provider_unavailable', message: null };
 };
 
+const refundOf = (event: CollectionEvent): number =>
+  event.type === 'refund.failed' || event.type === 'refund.foundPaid' ? event.amountTzs : 0;
+
 const chart = setup({
   types: {
     context: {} as CollectionContext,
@@ -192,6 +209,8 @@ const chart = setup({
     releaseLate: () => {},
     postReturn: () => {},
     reverseCapture: () => {},
+    /** The refund begins in this very commit, which holds its money; refused where it is more than is left. */
+    openRefund: () => {},
     recordContradiction: () => {},
     raiseAlert: (_, _params: { kind: string }) => {},
 
@@ -241,6 +260,14 @@ const chart = setup({
       returnSentAt: timeOf(event, context),
       returnRefused: event.type === 'reverse.failed',
     })),
+    countRefund: assign(({ context, event }) =>
+      event.type === 'merchant.refunded' || event.type === 'operator.refunded'
+        ? { refundedTzs: context.refundedTzs + event.amountTzs, refundsOpen: context.refundsOpen + 1 }
+        : {},
+    ),
+    closeRefund: assign({ refundsOpen: ({ context }) => Math.max(0, context.refundsOpen - 1) }),
+    addRefund: assign({ refundedTzs: ({ context, event }) => context.refundedTzs + refundOf(event) }),
+    takeRefund: assign({ refundedTzs: ({ context, event }) => context.refundedTzs - refundOf(event) }),
     keepReceipt: assign({
       receipt: ({ context, event }) => ('receipt' in event ? event.receipt : null) ?? context.receipt,
     }),
@@ -265,6 +292,11 @@ const chart = setup({
       context.returnRefused &&
       context.returnsOpen === 0 &&
       (event.askedAt ?? 0) >= (context.returnSentAt ?? 0) + context.terms.notFoundGraceMs,
+    isRefundable: ({ event }) =>
+      (event.type === 'merchant.refunded' || event.type === 'operator.refunded') && event.amountTzs > 0,
+    /** The network says reversed because we had it reversed. */
+    isRefunded: ({ context }) => context.refundedTzs > 0,
+    hasNoRefundOpen: ({ context }) => context.refundsOpen === 0,
     isLateAccepted: ({ context }) => context.acceptsLate,
     isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
     isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
@@ -447,6 +479,8 @@ export function bornContext(input?: CollectionInput): CollectionContext {
     returnsOpen: 0,
     returnSentAt: null,
     returnRefused: false,
+    refundedTzs: 0,
+    refundsOpen: 0,
   };
 }
 
@@ -632,12 +666,23 @@ export const collectionMachine = chart.createMachine({
         'ask.notFound': { actions: 'closeAsk' },
         'ask.failed': { actions: ['closeAsk', 'recordContradiction'] },
         'ask.expired': { actions: ['closeAsk', 'recordContradiction'] },
-        'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },
+        'ask.reversed': [
+          { guard: 'isRefunded', actions: 'closeAsk' },
+          { actions: ['closeAsk', 'recordContradiction'] },
+        ],
         'reverse.succeeded': { actions: 'recordContradiction' },
+        'refund.succeeded': { actions: 'closeRefund' },
+        'refund.failed': { actions: ['closeRefund', 'takeRefund'] },
+        'refund.foundPaid': { actions: 'addRefund' },
       },
       states: {
         standing: {
-          on: { 'operator.reversed': { target: 'reversed', actions: 'reverseCapture' } },
+          on: {
+            'merchant.refunded': { guard: 'isRefundable', actions: ['countRefund', 'openRefund'] },
+            'operator.refunded': { guard: 'isRefundable', actions: ['countRefund', 'openRefund'] },
+            // What a refund has under way would be taken back twice.
+            'operator.reversed': { guard: 'hasNoRefundOpen', target: 'reversed', actions: 'reverseCapture' },
+          },
         },
         reversed: {
           on: {

@@ -40,6 +40,8 @@ import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
 import * as safeguarding from './reconciliation/safeguardingAdmin.ts';
+import * as refunds from './refunds/admin.ts';
+import * as refunding from './refunds/routes.ts';
 import * as settling from './settlement/admin.ts';
 import * as settlements from './settlement/routes.ts';
 import * as statements from './settlement/statementAdmin.ts';
@@ -52,6 +54,9 @@ import * as deliveries from './webhooks/deliveryAdmin.ts';
 import * as ownEndpoints from './webhooks/endpointRoutes.ts';
 import * as webhooks from './webhooks/routes.ts';
 import type { Wired } from './wiring.ts';
+
+/** What events tell about. */
+const told = { collection: payments.CollectionObject, refund: refunding.RefundObject };
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
 export function merchantRoutes(deps: MerchantDeps): Route[] {
@@ -83,12 +88,15 @@ function keyedRoutes(deps: MerchantDeps) {
     route('GET', '/v1/collections/:id', 'merchant', payments.showCollection(collections)),
     route('GET', '/v1/whoami', 'merchant', whoami()),
     route('GET', '/v1/balance', 'merchant', balances.showBalance(readBalance)),
-    route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, payments.CollectionObject)),
-    route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, payments.CollectionObject)),
+    route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, told)),
+    route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, told)),
     route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend(deps)),
     // Additions to the interface.
     route('POST', '/v1/test_helpers/collections/:id/outcome', 'merchant', payments.setOutcome(collections)),
     route('POST', '/v1/test_helpers/settle', 'merchant', balances.settleNow(deps)),
+    route('POST', '/v1/refunds', 'merchant', refunding.createRefund(deps.refunds)),
+    route('GET', '/v1/refunds', 'merchant', refunding.listRefunds(deps.refunds)),
+    route('GET', '/v1/refunds/:id', 'merchant', refunding.showRefund(deps.refunds)),
     ...ownEndpointRoutes(deps),
     route('DELETE', '/v1/api_keys/self', 'merchant', revokeOwnKey(deps.revokeOwnKey)),
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
@@ -181,6 +189,7 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/reviews', 'viewer', collections.listReviews(deps)),
     route('GET', '/admin/collections', 'viewer', collections.listPayments(deps)),
     route('GET', '/admin/collections.csv', 'viewer', exportPayments(deps)),
+    route('GET', '/admin/refunds', 'viewer', refunds.listRefunds(deps)),
     route('GET', '/admin/search', 'viewer', search(deps)),
     route('GET', '/admin/requests/:id', 'viewer', showRequest(deps)),
     route('GET', '/admin/proposals', 'viewer', listProposals(deps)),
@@ -275,6 +284,7 @@ export interface MerchantDeps
     Partial<Pick<Config, 'mpesa'>>;
   clock: Clock;
   collections: payments.OwnCollections;
+  refunds: refunding.OwnRefunds;
   revokeOwnKey: RevokeOwnKey;
   readEvent: events.ReadEvent;
   readEvents: events.ReadEvents;
@@ -324,7 +334,7 @@ const about: About = {
     },
     { name: 'About', description: 'This interface.' },
   ],
-  webhooks: events.webhookDocs(payments.CollectionObject),
+  webhooks: events.webhookDocs(told),
 };
 
 /** The OpenAPI document of the merchants' listener. */

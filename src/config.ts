@@ -48,6 +48,8 @@ export interface Config {
   rateLimitPerSecond: number;
   rateLimitBurst: number;
   settlementDelayDays: number;
+  /** How long after its success a payment can be refunded by its merchant. */
+  refundWindowMs: number;
   sweepIntervalMs: number;
   workerLostAfterMs: number;
   webhooks: {
@@ -242,7 +244,8 @@ function readSecret(name: string, file: string, faults: Fault[]): string | undef
   }
 }
 
-const ownPrefixes = /^(WEBHOOK|SETTLEMENT|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
+const ownPrefixes =
+  /^(WEBHOOK|SETTLEMENT|REFUND|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
 
 /** Kubernetes and old Docker links set such names for every service that is called, say, "kusanya". */
 const setByPlatforms = /_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$/;
@@ -286,6 +289,7 @@ function toConfig(is: Settings): Config {
     rateLimitPerSecond: is.RATE_LIMIT_PER_SECOND,
     rateLimitBurst: is.RATE_LIMIT_BURST,
     settlementDelayDays: is.SETTLEMENT_DELAY_DAYS,
+    refundWindowMs: durationMs(is.REFUND_WINDOW)!,
     sweepIntervalMs: durationMs(is.SWEEP_INTERVAL)!,
     workerLostAfterMs: durationMs(is.WORKER_LOST_AFTER)!,
     webhooks: {

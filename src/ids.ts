@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'stl'
   | 'fee'
   | 'opr'
+  | 'rf'
   /** A link into the dashboard, and the session that it began. */
   | 'dsh'
   | 'dif'

@@ -13,6 +13,8 @@ export interface Merchant {
   feePlanId?: string;
   /** What becomes of a payment that arrives after its collection ended: held for an operator, or accepted. */
   latePayments: 'hold' | 'accept';
+  /** Whether our fee goes back with a payment that is refunded whole; absent: it is kept. */
+  refundFee?: 'keep' | 'return';
   limits: MerchantLimits;
   /** Whether its live keys may change its endpoints, as its test keys always may; absent: no. */
   managesLiveEndpoints?: boolean;

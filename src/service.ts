@@ -244,7 +244,7 @@ async function startListeners(
   let baseUrl: string | undefined;
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
-      ...{ clock, log, config, collections, health, observe, db, merchants },
+      ...{ clock, log, config, collections, health, observe, db, merchants, refunds: wired.refunds },
       readHistory: (actor, limit) => readHistory(db, actor, limit),
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock, secretsKey: config.secretsKey }),

@@ -174,6 +174,14 @@ export const settings = Type.Object(
       maximum: limits.settlementDelayMaxDays,
       description: 'Days from a success to the midnight (Dar es Salaam) at which its money is settled.',
     }),
+    REFUND_WINDOW: duration(
+      'How long after its success a merchant can give a payment back.',
+      90 * limits.dayMs,
+      {
+        atLeast: '1h',
+        atMost: '3650d',
+      },
+    ),
 
     PAYOUT_MIN: {
       ...tzs(1_000, 'Smallest amount of a payout.'),

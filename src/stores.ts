@@ -33,6 +33,7 @@ import {
   statementPagesSpec,
   statementsSpec,
 } from './reconciliation/reconciliation.ts';
+import { refundsSpec } from './refunds/refunds.ts';
 import { settlementsSpec } from './settlement/settlement.ts';
 import { talliesSpec, tallyProgressSpec } from './tallies/tallies.ts';
 import { attemptsSpec, deliveriesSpec, endpointsSpec, replaysSpec } from './webhooks/webhooks.ts';
@@ -47,6 +48,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   ...[reconciliationsSpec, differencesSpec, statementsSpec, statementPagesSpec, statementLinesSpec],
   safeguardingSpec,
   ...[payoutsSpec, destinationsSpec, payoutFilesSpec, payoutDaysSpec],
+  refundsSpec,
   stepsSpec,
   sharedPartsSpec,
   attemptsSpec,

@@ -9,6 +9,7 @@ import {
   Runtime,
   shown,
   stateText,
+  type Write,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { AnyMachineSnapshot } from 'xstate';
@@ -18,6 +19,7 @@ import { deliveryMachine } from '../machines/delivery.ts';
 import { destinationMachine } from '../machines/destination.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
 import { payoutMachine } from '../machines/payout.ts';
+import { refundMachine } from '../machines/refund.ts';
 import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import { quarantineAlert } from './alerts.ts';
@@ -64,6 +66,8 @@ import {
 import { Recent } from './recent.ts';
 import { reconciliationDefinitions } from './reconciliation/effects.ts';
 import { differenceTerms, Reconciliations } from './reconciliation/reconciliation.ts';
+import { type RefundDeps, refundCallEffects, refundWriteEffects } from './refunds/effects.ts';
+import { Refunds, refundsFor, refundsSpec } from './refunds/refunds.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import {
   SettlementReader,
@@ -132,6 +136,7 @@ export interface Wired {
   merchants: Merchants;
   operators: Operators;
   collections: Collections;
+  refunds: Refunds;
   events: Events;
   /** Requests that wait for events. */
   tails: Tails;
@@ -191,12 +196,14 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const collectionDeps: CollectionDeps = {
     ...{ db, rails, stripe: stripe.number, deliveriesOf: webhooks.deliveriesOf.bind(webhooks) },
     settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
+    refundOf: refundsFor({ rails, merchantOf: (id) => merchants.find(id) }),
   };
   const definitions = definitionsOf({
     collection: collectionDeps,
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     payout: { db, rails },
+    refund: { db, rails, actors: () => late.actors, deliveriesOf: collectionDeps.deliveriesOf },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
     reconciliation: { db, clock, rails, terms: differenceTerms, actors: () => late.actors },
   });
@@ -214,27 +221,47 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const settlements = new Settlements(common);
   const bells = new Bells({ actors, queues, clock, log });
   Object.assign(late, { actors, bells, settlements });
-  const secret = config.mpesa?.callbackSecret;
-  const callbacks = new Callbacks({ ...common, bells, rails, secret, heard: watch.heard });
-  const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
-  const feePlans = new FeePlans({ db, clock, firstTerms, commit: (writes) => actors.commit(writes) });
-  const feePlan = feePlans.current.bind(feePlans);
-  const audited = { db: patientDb, clock, log, understood: readable(actors) };
-  const collections = new Collections({ ...common, config, rails, feePlan });
-
+  const called = { secret: config.mpesa?.callbackSecret, heard: watch.heard };
+  const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, ...called });
   return {
     ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, bells, lease, merchants },
-    ...{ collections, events, tails, webhooks, poster, webhookDeps, settlements, feePlans },
+    ...{ events, tails, webhooks, poster, webhookDeps, settlements },
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
-    ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     operators: new Operators({ db, ...config }),
     reconciliations: new Reconciliations({ db, clock, config }),
     ...payoutRoom({ ...common, config, rails }),
+    ...moneyRooms({ db, patientDb, actors, clock, log, config, rails, merchants, webhooks }),
+  };
+}
+
+/** What is asked of a merchant's payments and money, by merchants, operators and the auditor. */
+function moneyRooms(parts: {
+  db: Db;
+  patientDb: Db;
+  actors: Actors;
+  clock: Clock;
+  log: Log;
+  config: Config;
+  rails: Rails;
+  merchants: Merchants;
+  webhooks: Webhooks;
+}) {
+  const { patientDb, merchants, webhooks, ...shared } = parts;
+  const { db, actors, clock, log, config, rails } = shared;
+  const commit = (writes: Write[]) => actors.commit(writes);
+  const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
+  const feePlans = new FeePlans({ db, clock, firstTerms, commit });
+  const patient = { db: patientDb, clock, log };
+  return {
+    feePlans,
+    collections: new Collections({ ...shared, feePlan: (id) => feePlans.current(id) }),
+    refunds: new Refunds({ db, actors, clock, rails, windowMs: config.refundWindowMs }),
+    ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
-    auditWatch: new AuditWatch({ ...audited, commit: (writes) => actors.commit(writes) }),
-    tallier: new Tallier({ db: patientDb, clock, log }),
+    auditWatch: new AuditWatch({ ...patient, understood: readable(actors), commit }),
+    tallier: new Tallier(patient),
   };
 }
 
@@ -284,8 +311,34 @@ interface EffectDeps {
   webhook: WebhookDeps;
   settlement: Parameters<typeof settlementCallEffects>[0];
   payout: PayoutDeps;
+  refund: RefundDeps;
   breaker: Parameters<typeof breakerCallEffects>[0];
   reconciliation: Parameters<typeof reconciliationDefinitions>[0];
+}
+
+/** The machines of money that has come in: what settles it, and what gives it back. */
+function moneyDefinitions(deps: Pick<EffectDeps, 'settlement' | 'refund'>): MachineDefinition[] {
+  return [
+    {
+      name: 'settlement',
+      plural: settlementsSpec.name,
+      machine: settlementMachine,
+      writes: settlementWriteEffects(),
+      calls: settlementCallEffects(deps.settlement),
+      migrations: settlementMigrations,
+    },
+    {
+      name: 'refund',
+      plural: refundsSpec.name,
+      machine: refundMachine,
+      idPrefix: 'rf',
+      writes: refundWriteEffects(deps.refund),
+      calls: refundCallEffects(deps.refund),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      shared: ['terms'],
+      migrations: {},
+    },
+  ];
 }
 
 /** Every machine with its effects, in the order in which a payment meets them. */
@@ -335,14 +388,7 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       calls: replayCallEffects(deps.webhook),
       migrations: {},
     },
-    {
-      name: 'settlement',
-      plural: settlementsSpec.name,
-      machine: settlementMachine,
-      writes: settlementWriteEffects(),
-      calls: settlementCallEffects(deps.settlement),
-      migrations: settlementMigrations,
-    },
+    ...moneyDefinitions(deps),
     ...reconciliationDefinitions(deps.reconciliation),
     ...payoutDefinitions(deps.payout),
     {

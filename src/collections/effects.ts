@@ -49,6 +49,8 @@ export interface CollectionDeps {
   stripe(): number;
   /** The settlement date of money captured now, `YYYY-MM-DD`; null for a merchant on T+0. */
   settlesOn(merchantId: string, capturedAtMs: number): Promise<string | null>;
+  /** The refund that a step of its collection orders. */
+  refundOf(collection: CollectionDoc, step: StepView): Promise<NewActor>;
   /** The deliveries that an event of this type means for the merchant's endpoints. */
   deliveriesOf(event: {
     id: string;
@@ -98,6 +100,17 @@ function paymentOf(step: StepView): Payment {
   };
 }
 
+/** What of a payment has not been refunded. The fee, which refunds leave with us, goes back as far as that reaches. */
+function remainderOf(step: StepView): Payment {
+  const payment = paymentOf(step);
+  const amountTzs = payment.amountTzs - collectionOf(step).snapshot.context.refundedTzs;
+  if (amountTzs <= 0) {
+    const filter = { _id: payment.collectionId };
+    throw new StepRefused({ op: 'update', into: 'collections', filter, update: {}, onMiss: 'refuse' });
+  }
+  return { ...payment, amountTzs, feeTzs: Math.min(payment.feeTzs, amountTzs), effectiveAtMs: step.at };
+}
+
 /** Made inside the commit, in the order of the chart. */
 export function collectionWriteEffects(deps: CollectionDeps): Writes {
   const destination = async (payment: Payment): Promise<Destination> => ({
@@ -141,11 +154,12 @@ export function collectionWriteEffects(deps: CollectionDeps): Writes {
     },
     postReturn: (step) => post(latePaymentReturned({ ...paymentOf(step), effectiveAtMs: step.at })),
     reverseCapture: async (step) => {
-      const payment = { ...paymentOf(step), effectiveAtMs: step.at };
+      const payment = remainderOf(step);
       const capture = await readCapture(deps.db, payment.mode, payment.collectionId);
       if (!capture) throw new Error(`${payment.collectionId} succeeded without a capture`);
       return post(successProvedFalse(payment, capture.entry._id, capture.from));
     },
+    openRefund: async (step) => ({ actors: [await deps.refundOf(collectionOf(step), step)] }),
     recordContradiction: (step) => alert('contradiction', step),
     raiseAlert: (step, params) => alert(String(params.kind), step),
   };
@@ -353,5 +367,6 @@ async function reverse(rail: Rail, view: CallView): Promise<CallAnswer> {
   if (!rail.reversePayment || !receipt) return { event: { type: 'reverse.failed' } };
   const amountTzs = Number(data.amountTzs);
   const outcome = await rail.reversePayment({ collectionId: _id, receipt, amountTzs }, signal);
-  return { event: { type: `reverse.${outcome.kind}` }, writes: kept(view, 'reversal', outcome) };
+  const kind = outcome.kind === 'notAttempted' ? 'failed' : outcome.kind;
+  return { event: { type: `reverse.${kind}` }, writes: kept(view, 'reversal', outcome) };
 }

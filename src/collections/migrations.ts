@@ -25,8 +25,15 @@ export const collectionMigrations: Record<number, Migration> = {
   },
   /** 3: a prompt's life counts from its push. Whoever waits already was given an end, and keeps it. */
   2: (doc) => ({ ...doc, machineVersion: 3 }),
-  /** 4: hears of the network's statement; nothing that is stored changes. */
-  3: (doc) => ({ ...doc, machineVersion: 4 }),
+  /** 4: hears of the network's statement, and counts what is refunded. */
+  3: (doc) => ({
+    ...doc,
+    machineVersion: 4,
+    snapshot: {
+      ...doc.snapshot,
+      context: { ...doc.snapshot.context, refundedTzs: 0, refundsOpen: 0 },
+    },
+  }),
 };
 
 /** Its first question is due one wait of its ladder after the last step. */

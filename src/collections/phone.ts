@@ -62,6 +62,10 @@ export const testPhones: Readonly<Record<string, string>> = {
   '255700000024': 'a forged failure callback, then succeeds',
   '255700000025': 'succeeds; the webhook comes twice at the same moment',
   '255700000026': 'expires, then the late payment counts; its webhook comes before that of the expiry',
+  '255700000030': 'succeeds; a refund of it fails: `rejected`',
+  '255700000031':
+    'succeeds; the network never says what became of a refund: it stays `created`, under review',
+  '255700000032': 'succeeds; a refund of it fails: `float_insufficient`',
 };
 
 /**

@@ -81,6 +81,7 @@ export function presentCollection(doc: Presentable): CollectionObject {
     expires_at: isoTime(context.expiresAt),
     ...(context.receipt === null ? {} : { provider_reference: context.receipt }),
     ...(context.late && status === 'succeeded' ? { late: true as const } : {}),
+    ...(context.refundedTzs > 0 ? { refunded: context.refundedTzs } : {}),
   };
 }
 

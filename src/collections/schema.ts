@@ -117,6 +117,13 @@ export const CollectionObject = Type.Object(
         description: 'Only where a payment was accepted after the collection had ended.',
       }),
     ),
+    refunded: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'What has gone back to the customer by refunds, or is on its way. In whole shillings. Absent: nothing.',
+      }),
+    ),
   },
   {
     title: 'Collection',

@@ -101,7 +101,7 @@ async function relations(visit: Visit, actor: Actor): Promise<(readonly [string,
     machine === 'delivery' ? await visit.read('/admin/deliveries/:id', { params: { id } }) : undefined;
   const named = [
     ['endpoint', delivery?.endpoint_id ?? data.endpointId],
-    ['payment', delivery?.collection_id],
+    ['payment', delivery?.collection_id ?? data.collectionId],
     ['event', delivery?.event_id],
   ] as const;
   const links = named.flatMap(([name, of]) =>
@@ -136,6 +136,13 @@ const operatorEvents: Readonly<Record<string, EventWords>> = {
     title: 'The success was false',
     hint: 'Takes the money back from the merchant’s balance, even below zero.',
     submit: 'Reverse',
+    isDangerous: true,
+  },
+  'operator.refunded': {
+    title: 'Give money back to the customer',
+    hint: 'A refund begins: the merchant’s part is set aside at once, and the network is asked to reverse it.',
+    submit: 'Refund',
+    only: ['amount'],
     isDangerous: true,
   },
   'operator.acceptedLate': {
@@ -251,7 +258,7 @@ function proposalCard(visit: Visit, { id, proposal }: Actor): Html {
     title: 'Agree',
     hint: 'It is done at once. Say what you know it from yourself.',
     only: [],
-    fixed: { ...event },
+    fixed: Object.fromEntries(Object.entries(event).map(([name, value]) => [name, String(value)])),
     submit: 'Agree',
     isDangerous: true,
   });
@@ -306,12 +313,19 @@ function eventForm(actor: Actor, type: string): FormSpec {
       outcome: { choices: choicesOf(actor.verdicts?.outcomes) },
       failureCode: { label: 'failure code', hint: 'With failed.', choices: choicesOf(actor.verdicts?.codes) },
       receipt: { hint: 'Where it was paid.' },
+      amount: { label: 'amount', hint: amountHint(actor) },
     },
   };
 }
 
 function choicesOf(values: readonly string[] = []) {
   return values.map((value) => [value, label(value)] as const);
+}
+
+/** What of a payment can still go back. */
+function amountHint({ data, context }: Actor): string {
+  const leftTzs = Number(data.amountTzs) - Number(context.refundedTzs ?? 0);
+  return `Whole shillings; ${leftTzs} are left of this payment.`;
 }
 
 /** What an endpoint can be told beside its chart's own events. */

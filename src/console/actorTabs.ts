@@ -5,6 +5,7 @@ import { idLink, withLinks } from './links.ts';
 import { address, type Visit } from './page.ts';
 import { auditOf } from './peoplePages.ts';
 import { periodChoices, webhookPicture } from './pictures.ts';
+import { refundsTable } from './refundPages.ts';
 import type { Actor, Delivery, DeliveryDetail, Evidence } from './shapes.ts';
 import { ago, label, moment, money, pill, reasonWords, span } from './words.ts';
 
@@ -20,6 +21,7 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
   collection: [
     context,
     ledger,
+    ['refunds', 'Refunds', refundsTab],
     ['network', 'Network', networkTab],
     ['deliveries', 'Deliveries', collectionDeliveries],
   ],
@@ -33,6 +35,7 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
     ['context', 'Context', contextTab],
   ],
   settlement: [context, ledger],
+  refund: [context, ledger],
 };
 
 export async function tabsCard(visit: Visit, actor: Actor): Promise<Html> {
@@ -138,6 +141,11 @@ async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
     'Nobody called back. A callback decides nothing anyway: it makes us ask.',
   );
   return html`<h3>Answers</h3>${said}<h3>Callbacks</h3>${calledBack}`;
+}
+
+async function refundsTab(visit: Visit, { id }: Actor): Promise<Html> {
+  const list = await visit.read('/admin/refunds', { query: { collection: id, limit: 100 } });
+  return refundsTable(visit, list.data, 'None of this payment was given back.');
 }
 
 async function collectionDeliveries(visit: Visit, { id }: Actor): Promise<Html> {

@@ -51,6 +51,7 @@ import { showPictures } from './picturesPage.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
 import { showProposals } from './proposalPage.ts';
 import { showQueues } from './queuePage.ts';
+import { showRefunds } from './refundPages.ts';
 import { showRequest } from './requestPage.ts';
 import { type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
@@ -95,6 +96,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/payouts', showPayouts],
   ['/payouts/files', showBankFiles],
   ['/destinations', showDestinations],
+  ['/refunds', showRefunds],
   ['/ledger', showLedger],
   ['/fees', showFees],
   ['/machines', showMachines],

@@ -12,6 +12,7 @@ const found: Place = (id) => `/search?q=${id}`;
 
 const places: Readonly<Record<string, Place>> = {
   col_: actor,
+  rf_: actor,
   dlv_: actor,
   we_: actor,
   rpl_: actor,

@@ -59,6 +59,7 @@ export function moneyTop(visit: Visit, title: string): Html {
     ['Payouts', '/payouts'],
     ['Destinations', '/destinations'],
     ['Files for the bank', '/payouts/files'],
+    ['Refunds', '/refunds'],
     ['Ledger', '/ledger'],
     ['Fees', '/fees'],
   ] as const;

@@ -19,6 +19,10 @@ const tileWords: Readonly<Record<string, TileWords>> = {
     'Nobody can tell whether they were paid. Decide from the network’s statement.',
   ],
   past_deadline: ['Past their deadline', 'They should have ended by now.', true],
+  refund_unclear: [
+    'Refunds unclear',
+    'Nobody can tell whether the customer has the money. Look at the network’s statement, and decide.',
+  ],
   late_payment: ['Late payments held', 'Paid after they had ended. Accept them or send them back.'],
   second_person: ['Waiting for a second person', 'One proposed it. It lapses a day later.'],
   payout_unclear: [

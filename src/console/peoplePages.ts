@@ -163,7 +163,7 @@ ${card('What people changed, newest first', html`${auditTable(visit, ours)}${not
 async function modeOfLine(visit: Visit, { target, before, after }: AuditRow): Promise<string | undefined> {
   const told = after?.mode ?? before?.mode ?? /^stl\.(live|test)\./.exec(target)?.[1];
   if (typeof told === 'string') return told;
-  if (!/^(col|dlv|we|rpl|dif)_|^(brk|rec)\./.test(target)) return undefined;
+  if (!/^(col|rf|dlv|we|rpl|dif)_|^(brk|rec)\./.test(target)) return undefined;
   const actor = await visit.read('/admin/actors/:id', { params: { id: target } }).catch(() => undefined);
   return actor?.mode;
 }

@@ -10,7 +10,7 @@ import type { EventDoc } from './documents.ts';
 import { allEventTypes } from './schema.ts';
 
 export type { EventDoc, EventType } from './documents.ts';
-export { allEventTypes, eventTypes, testEventType } from './schema.ts';
+export { allEventTypes, endpointEventTypes, eventTypes, testEventType } from './schema.ts';
 export { Tails, TooManyTails } from './tails.ts';
 
 /** The type in the middle: a list of all types names each, and is merged in the order of ids. */
@@ -25,17 +25,17 @@ export const eventsSpec: MongoCollectionSpec = {
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * The id of the event that a step of a collection causes. It follows from the step, so that a step computed a
+ * The id of the event that a step of an actor causes. It follows from the step, so that a step computed a
  * second time makes the same event and every write of the step can name it.
  */
-export function eventId(collectionId: string, seq: number, atMs: number): string {
-  const digest = createHash('sha256').update(`${collectionId}.${seq}`).digest();
+export function eventId(actorId: string, seq: number, atMs: number): string {
+  const digest = createHash('sha256').update(`${actorId}.${seq}`).digest();
   let tail = '';
   for (let place = 0; place < 16; place += 1) tail += crockford[digest[place]! & 31];
   return idFloor('evt', atMs).slice(0, -16) + tail;
 }
 
-/** The write that records an event. `data` is the full collection as it is at this moment. */
+/** The write that records an event. `data` is the full object as it is at this moment. */
 export function recordEvent(event: {
   id: string;
   type: EventDoc['type'];

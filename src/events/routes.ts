@@ -1,4 +1,4 @@
-import { type TObject, Type } from 'typebox';
+import { Type } from 'typebox';
 import {
   createdBounds,
   createdFilters,
@@ -13,7 +13,7 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Own, Whose } from '../whose.ts';
 import { type EventQuery, type Tails, TooManyTails } from './events.ts';
-import { allEventTypes, eventObject, eventTypes, testEventType, webhookEvent } from './schema.ts';
+import { allEventTypes, type EventData, eventObject, webhookEvent } from './schema.ts';
 
 /**
  * One event of a merchant and mode as the API returns it (with `object: "event"`), as an object or ready JSON;
@@ -46,7 +46,7 @@ const eventFilters = {
 };
 
 /** GET /v1/events (CONTRACT 12.6 to 12.8). `data`: the schema of what events tell about. */
-export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: TObject) {
+export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: EventData) {
   return forMerchants({
     doc: {
       id: 'listEvents',
@@ -124,14 +124,14 @@ function listText({ data, hasMore }: Looked): string {
 }
 
 /** GET /v1/events/:id (CONTRACT 12.1). `data`: the schema of what events tell about. */
-export function showEvent(read: ReadEvent, data: TObject) {
+export function showEvent(read: ReadEvent, data: EventData) {
   return forMerchants({
     doc: {
       id: 'getEvent',
       summary: 'Read an event',
       description:
         'Confirms that a webhook is genuine: the event as it was delivered, plus `object`. `data` is the ' +
-        'collection as it was at that moment; read the collection itself for its current state.',
+        'collection, or the refund, as it was at that moment; read it itself for its current state.',
       tag: 'Events',
       answers: { 200: { description: 'The event.', schema: eventObject(data) } },
     },
@@ -146,18 +146,21 @@ export function showEvent(read: ReadEvent, data: TObject) {
   });
 }
 
-const when: Readonly<Record<(typeof eventTypes)[number] | typeof testEventType, string>> = {
+const when: Readonly<Record<(typeof allEventTypes)[number], string>> = {
   'collection.succeeded': 'The customer paid.',
   'collection.failed': 'Declined, insufficient funds, cancelled or rejected; `data.failure_code` says which.',
   'collection.expired': 'Not approved in time; the order was cancelled.',
+  'refund.succeeded': 'The customer has the money back. Only endpoints that name this type get it.',
+  'refund.failed':
+    'The money did not go back, and is available to you again. Only endpoints that name this type get it.',
   'endpoint.test': 'The operator tries your endpoint. Nothing happened: answer 200 and do nothing.',
 };
 
 /** What the service POSTs to registered endpoints (CONTRACT 13), for the OpenAPI document. */
-export function webhookDocs(data: TObject) {
-  return [...eventTypes, testEventType].map((type) => ({
+export function webhookDocs(data: EventData) {
+  return allEventTypes.map((type) => ({
     type,
-    description: when[type as keyof typeof when],
-    schema: webhookEvent(data, type as keyof typeof when),
+    description: when[type],
+    schema: webhookEvent(data, type),
   }));
 }

@@ -1,8 +1,14 @@
 import { type TSchema, Type } from 'typebox';
 import { idPattern } from '../ids.ts';
 
-/** CONTRACT 12.2 */
+/** What every endpoint gets that names no type, now and for ever (CONTRACT 12.2). */
 export const eventTypes = ['collection.succeeded', 'collection.failed', 'collection.expired'] as const;
+
+/** Types that came later: they reach only endpoints that name them (CONTRACT 12.9). */
+export const optInEventTypes = ['refund.succeeded', 'refund.failed'] as const;
+
+/** What an endpoint can name. */
+export const endpointEventTypes = [...eventTypes, ...optInEventTypes] as const;
 
 /**
  * What an operator's test of an endpoint sends. No payment stands behind it, so it is of no type that tells of one, in
@@ -11,7 +17,13 @@ export const eventTypes = ['collection.succeeded', 'collection.failed', 'collect
 export const testEventType = 'endpoint.test';
 
 /** Every type that an event can have. */
-export const allEventTypes = [...eventTypes, testEventType] as const;
+export const allEventTypes = [...endpointEventTypes, testEventType] as const;
+
+/** The schemas of what events tell about. */
+export interface EventData {
+  collection: TSchema;
+  refund: TSchema;
+}
 
 interface Told {
   types: readonly string[];
@@ -71,8 +83,8 @@ function lastExample(data: TSchema): unknown {
   return examples.at(-1);
 }
 
-/** An event as the API returns it (CONTRACT 12.1). `data`: the schema of the object it tells about. */
-export function eventObject(data: TSchema) {
+/** An event as the API returns it (CONTRACT 12.1). */
+export function eventObject({ collection: data, refund }: EventData) {
   const shown = (told: Told) =>
     Type.Object(
       { ...fields(told), object: Type.Literal('event') },
@@ -84,19 +96,25 @@ export function eventObject(data: TSchema) {
     );
   return Type.Union([
     shown({ types: eventTypes, data, title: 'Event' }),
+    shown({ types: optInEventTypes, data: refund, title: 'RefundEvent' }),
     shown({ types: [testEventType], data: testData(data), title: 'TestEvent' }),
   ]);
 }
 
 /** An event as a webhook carries it: without `object` (CONTRACT 12.1). */
-export function webhookEvent(data: TSchema, type: (typeof eventTypes)[number] | typeof testEventType) {
-  const told =
-    type === testEventType
-      ? { types: [testEventType], data: testData(data), title: 'WebhookTestEvent' }
-      : { types: eventTypes, data, title: 'WebhookEvent' };
+export function webhookEvent(data: EventData, type: (typeof allEventTypes)[number]) {
+  const told = toldBy(data, type);
   return Type.Object(fields(told), {
     title: told.title,
     additionalProperties: false,
     examples: [exampleOf(told)],
   });
+}
+
+function toldBy({ collection, refund }: EventData, type: (typeof allEventTypes)[number]): Told {
+  if (type === testEventType)
+    return { types: [testEventType], data: testData(collection), title: 'WebhookTestEvent' };
+  return (eventTypes as readonly string[]).includes(type)
+    ? { types: eventTypes, data: collection, title: 'WebhookEvent' }
+    : { types: optInEventTypes, data: refund, title: 'WebhookRefundEvent' };
 }

@@ -18,7 +18,7 @@ export type CollectionRow = {
   status: string;
   state: string;
   data: { amountTzs: number; feeTzs: number; currency: string };
-  snapshot: { context: { late?: boolean; receipt?: string | null } };
+  snapshot: { context: { late?: boolean; receipt?: string | null; refundedTzs?: number } };
 };
 /** How documents of older versions of the chart are to be read; the ledger knows no charts. */
 export type Understood = { version: number; lift<D extends ActorDoc>(stored: D[]): Promise<D[]> };
@@ -38,7 +38,11 @@ type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; m
 
 const book = { merchantId: 1, mode: 1 };
 const amounts = { 'data.amountTzs': 1, 'data.feeTzs': 1, 'data.currency': 1 };
-const remembered = { 'snapshot.context.late': 1, 'snapshot.context.receipt': 1 };
+const remembered = {
+  'snapshot.context.late': 1,
+  'snapshot.context.receipt': 1,
+  'snapshot.context.refundedTzs': 1,
+};
 const collectionFields = { ...book, machineVersion: 1, status: 1, state: 1, ...amounts, ...remembered };
 const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
 const eventFields = { ...book, collectionId: 1, type: 1 };
@@ -166,7 +170,8 @@ async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promi
     const ofCollections = { 'source.id': ids, 'source.machine': 'collection' };
     const entries = db.collection<EntryRow>('journal_entries').find(ofCollections, options);
     for await (const row of entries.project<EntryRow>(entryFields)) caseOf(row.source.id).entries.push(row);
-    const events = db.collection<EventRow>('events').find({ collectionId: ids }, options);
+    const ended = { collectionId: ids, type: /^collection\./ };
+    const events = db.collection<EventRow>('events').find(ended, options);
     for await (const row of events.project<EventRow>(eventFields)) caseOf(row.collectionId).events.push(row);
   });
   return [...cases.values()];
@@ -243,10 +248,14 @@ const purses: Record<string, keyof Moves> = {
 
 /** Each entry about a collection is in its merchant's book and moves exactly its amount, fee and net. */
 function* amountFaults(collection: CollectionRow, entries: EntryRow[]): Generator<Breach> {
-  const { _id: collectionId, mode, merchantId, data } = collection;
-  const { amountTzs, feeTzs, currency } = data;
-  const netTzs = amountTzs - feeTzs;
+  const { _id: collectionId, mode, merchantId, data, snapshot } = collection;
+  const { currency } = data;
   for (const entry of entries) {
+    // What a reversal takes back is what refunds have left, the fee last of all.
+    const refundedTzs = entry.type === 'success.reversed' ? (snapshot.context.refundedTzs ?? 0) : 0;
+    const amountTzs = data.amountTzs - refundedTzs;
+    const feeTzs = Math.min(data.feeTzs, amountTzs);
+    const netTzs = amountTzs - feeTzs;
     const found = { ...still };
     let isElsewhere = false;
     for (const { account, debit, credit } of entry.lines) {

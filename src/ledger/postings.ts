@@ -209,7 +209,8 @@ export function successProvedFalse(
 ): JournalEntry {
   const to: Destination = { settlesOn: from?.bucket ?? null, stripe: from?.stripe ?? 0 };
   const lines = [
-    net(payment, 'debit', to),
+    // Of a payment that was refunded in part the fee alone may be left.
+    ...(payment.amountTzs === payment.feeTzs ? [] : [net(payment, 'debit', to)]),
     ...fee(payment, 'debit', 'fee_revenue'),
     clearing(payment, 'credit'),
   ];

@@ -36,6 +36,11 @@ const merchantFields = {
   rate_limit_per_second: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Type.Null()]),
   ),
+  refund_fee: Type.Optional(
+    Type.Enum(['keep', 'return'], {
+      description: 'Whether our fee goes back with a payment that is refunded whole.',
+    }),
+  ),
   manages_live_endpoints: Type.Optional(
     Type.Boolean({
       description: 'Whether its live keys may change its webhook endpoints; its test keys always may.',
@@ -53,6 +58,7 @@ function presentMerchant(merchant: Merchant) {
     suspended: merchant.suspended,
     settlement_delay_days: merchant.settlementDelayDays ?? null,
     late_payments: merchant.latePayments,
+    refund_fee: merchant.refundFee ?? 'keep',
     amount_min: merchant.limits.amountMinTzs ?? null,
     amount_max: merchant.limits.amountMaxTzs ?? null,
     rate_limit_per_second: merchant.limits.rateLimitPerSecond ?? null,
@@ -83,6 +89,7 @@ export function createMerchant(deps: MerchantAdminDeps) {
           suspended: body.suspended,
           settlementDelayDays: body.settlement_delay_days ?? undefined,
           latePayments: body.late_payments,
+          refundFee: body.refund_fee,
           managesLiveEndpoints: body.manages_live_endpoints,
           limits: {
             amountMinTzs: body.amount_min ?? undefined,
@@ -141,6 +148,7 @@ export function patchMerchant(deps: MerchantAdminDeps) {
         suspended: body.suspended,
         settlementDelayDays: body.settlement_delay_days,
         latePayments: body.late_payments,
+        refundFee: body.refund_fee,
         managesLiveEndpoints: body.manages_live_endpoints,
         limits: {
           ...(body.amount_min === undefined ? {} : { amountMinTzs: body.amount_min }),

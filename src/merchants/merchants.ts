@@ -38,6 +38,7 @@ export const merchantsSpec: MongoCollectionSpec = {
         name: { bsonType: 'string' },
         suspended: { bsonType: 'bool' },
         latePayments: { enum: ['hold', 'accept'] },
+        refundFee: { enum: ['keep', 'return'] },
         limits: {
           bsonType: 'object',
           properties: { amountMinTzs: { bsonType: 'long' }, amountMaxTzs: { bsonType: 'long' } },
@@ -54,13 +55,14 @@ export interface NewMerchant {
   settlementDelayDays?: number;
   feePlanId?: string;
   latePayments?: 'hold' | 'accept';
+  refundFee?: 'keep' | 'return';
   limits?: MerchantLimits;
   managesLiveEndpoints?: boolean;
 }
 
 /** A new merchant and the write that stores it. `atMs`: the clock's now. */
 export function newMerchant(input: NewMerchant, atMs: number): { record: Merchant; writes: Write[] } {
-  const { settlementDelayDays, feePlanId, managesLiveEndpoints } = input;
+  const { settlementDelayDays, feePlanId, managesLiveEndpoints, refundFee } = input;
   const required: Merchant = {
     _id: newId('mer', atMs),
     name: input.name,
@@ -69,7 +71,12 @@ export function newMerchant(input: NewMerchant, atMs: number): { record: Merchan
     limits: withChanges({}, input.limits ?? {}),
     createdAt: new Date(atMs),
   };
-  const record = withChanges(required, { settlementDelayDays, feePlanId, managesLiveEndpoints });
+  const record = withChanges(required, {
+    settlementDelayDays,
+    feePlanId,
+    managesLiveEndpoints,
+    refundFee,
+  });
   const doc: Doc = { ...record, limits: storedLimits(record.limits) };
   return { record, writes: [{ op: 'insert', into: merchantsSpec.name, doc, onDuplicate: 'race' }] };
 }
@@ -81,6 +88,7 @@ export interface MerchantChanges {
   settlementDelayDays?: number | null;
   feePlanId?: string | null;
   latePayments?: 'hold' | 'accept';
+  refundFee?: 'keep' | 'return';
   managesLiveEndpoints?: boolean;
   limits?: { [Name in keyof MerchantLimits]: number | null };
 }

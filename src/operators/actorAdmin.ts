@@ -10,6 +10,7 @@ import {
 import type { Long } from 'mongodb';
 import { Type } from 'typebox';
 import { chartSvg } from '../charts/charts.ts';
+import { collectionsSpec } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
 import {
   type Command,
@@ -22,10 +23,16 @@ import {
   readHistory,
   readTrail,
 } from '../desk/desk.ts';
-import { actionNotAllowed, faulty, forOperators, resourceNotFound } from '../http/http.ts';
+import {
+  actionNotAllowed,
+  balanceInsufficient,
+  faulty,
+  forOperators,
+  resourceNotFound,
+} from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { presentEntry } from '../ledger/admin.ts';
-import { entriesIn, receiptsSpec } from '../ledger/ledger.ts';
+import { BalanceInsufficient, balancesSpec, entriesIn, receiptsSpec, withHold } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { memoryOf } from '../memory.ts';
@@ -47,6 +54,7 @@ import { codes, foreignFaults, outcomes, verdictFaults, verdicts } from './verdi
 /** Any actor, as it stands on its chart, how it got there, and what an operator may send it now. */
 const machineByPrefix: Readonly<Record<string, string>> = {
   col_: 'collection',
+  rf_: 'refund',
   dlv_: 'delivery',
   we_: 'endpoint',
   rpl_: 'replay',
@@ -61,7 +69,7 @@ const machineByPrefix: Readonly<Record<string, string>> = {
 const ActorId = Type.Object({
   id: Type.String({
     maxLength: 80,
-    pattern: '^(?:col_|dlv_|we_|rpl_|dif_|po_|dst_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
+    pattern: '^(?:col_|rf_|dlv_|we_|rpl_|dif_|po_|dst_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
   }),
 });
 
@@ -201,6 +209,8 @@ const OperatorEvent = Type.Object(
     failureCode: Type.Optional(Type.Enum(codes)),
     receipt: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
     collection: Type.Optional(Type.String({ maxLength: 40, pattern: idPattern('col') })),
+    /** With operator.refunded: what goes back, in whole shillings. */
+    amount: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   },
   { title: 'OperatorEvent', additionalProperties: false },
 );
@@ -215,7 +225,7 @@ export function sendEvent(deps: EventDeps) {
         'With `dry_run` nothing changes, and `entries` are what would be posted; 409 when the chart refuses. What decides ' +
           'about an amount above DECIDE_ALONE_MAX is proposed (202), and done when a second operator sends the same ' +
           'within a day.',
-        ['action_not_allowed'],
+        ['action_not_allowed', 'balance_insufficient'],
       ),
       answers: {
         200: { description: 'Done, or rehearsed.', schema: AnyObject },
@@ -232,15 +242,16 @@ export function sendEvent(deps: EventDeps) {
       if (faults.length > 0) throw faulty(faults);
       const doc = await found(deps.actors.read(ref));
       if (doc.quarantined) throw actionNotAllowed(`${ref.id} is quarantined: ${doc.quarantined.why}.`);
+      const event = heard(told);
       const { writes, ...outlook } = await deps.actors
-        .dryRun(ref, { ...told, at: command.at, by: command.by }, command.step.cause)
+        .dryRun(ref, { ...event, at: command.at, by: command.by }, command.step.cause)
         .catch(refusalOf(type));
       if (!outlook.accepted) throw actionNotAllowed(`${type} is not accepted in ${outlook.from}.`);
       if (isDryRun) {
         const entries = entriesIn(writes).map(presentEntry);
         return { status: 200, body: { object: 'outlook', dry_run: true, ...outlook, entries } };
       }
-      const amountTzs = Number(doc.data.amountTzs);
+      const amountTzs = told.amount ?? Number(doc.data.amountTzs);
       const isForTwo = needsSecond({ machine: ref.machine, type, amountTzs }, deps.config.decideAloneMaxTzs);
       const answer = isForTwo ? await agreedOrProposed(deps, command, doc, told) : undefined;
       if (answer && 'proposed' in answer) return { status: 202, body: presentProposal(answer.proposed) };
@@ -253,7 +264,8 @@ export function sendEvent(deps: EventDeps) {
         },
       };
       const agreement = agreed ? [agreeing(agreed, command.by, command.at)] : [];
-      const result = await command.send(ref, told, about, undefined, agreement).catch(refusalOf(type));
+      const send = () => command.send(ref, event, about, undefined, agreement);
+      const result = await withHold(send).catch(refusalOf(type));
       if (result.outcome !== 'stepped')
         throw actionNotAllowed(`${type} is not accepted in ${result.doc.state}.`);
       const { from, to, asked: actions } = result;
@@ -298,11 +310,20 @@ async function agreedOrProposed(
   });
 }
 
+/** As the chart hears it: amounts say their unit there. */
+function heard({ amount, ...told }: Decision & { reason: string }) {
+  return { ...told, ...(amount === undefined ? {} : { amountTzs: amount }) };
+}
+
 /** What a store does not allow, in the words of what was asked for. */
 function refusalOf(type: string) {
   return (error: unknown): never => {
+    if (error instanceof BalanceInsufficient) throw balanceInsufficient();
     if (!(error instanceof StepRefused)) throw error;
+    // A rehearsal finds out before anything is committed.
+    if (error.write.into === balancesSpec.name) throw balanceInsufficient();
     const words: Readonly<Record<string, string>> = {
+      [collectionsSpec.name]: 'There is not so much left of this payment that could go back.',
       [receiptsSpec.name]: 'Another collection was paid with this receipt.',
       [proposalsSpec.name]: 'Something else was proposed meanwhile; look again.',
     };

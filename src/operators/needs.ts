@@ -9,6 +9,7 @@ import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
 import { awaitingStates, differencesSpec } from '../reconciliation/reconciliation.ts';
+import { refundsSpec, unclearStates } from '../refunds/refunds.ts';
 import { type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
 import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
@@ -57,6 +58,7 @@ export async function readNeeds(deps: OverviewDeps, mode: Mode): Promise<Tile[]>
     latePayments(deps, mode),
     secondPerson(deps, mode),
     payoutNeeds(deps, mode),
+    unclearRefunds(deps, mode),
     railDown(deps, mode),
     settlements(deps, mode),
     endpoints(deps, mode),
@@ -128,6 +130,16 @@ async function secondPerson({ db, clock }: OverviewDeps, mode: Mode): Promise<Ti
     oldest_at: counted.at(-1)?.at.toISOString() ?? null,
   };
   return [tile('second_person', `/admin/proposals?mode=${mode}`, sum)];
+}
+
+async function unclearRefunds({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const { amountTzs, ...sum } = await tally(
+    db,
+    refundsSpec.name,
+    standing(actors, 'refund', mode, unclearStates),
+  );
+  const link = `/admin/refunds?mode=${mode}&state=created.underReview`;
+  return [tile('refund_unclear', link, { ...sum, amount_tzs: amountTzs, machine: 'refund' })];
 }
 
 async function railDown({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {

@@ -14,6 +14,7 @@ import { type Mode, modes } from '../mode.ts';
 import { destinationsSpec, payoutFilesSpec, payoutsSpec } from '../payouts/payouts.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { differencesSpec, reconciliationsSpec } from '../reconciliation/reconciliation.ts';
+import { refundsSpec } from '../refunds/refunds.ts';
 import { type SettlementReader, settlementsSpec } from '../settlement/settlement.ts';
 import { deliveriesSpec, endpointsSpec, replaysSpec } from '../webhooks/webhooks.ts';
 import { operatorsSpec } from './operators.ts';
@@ -33,6 +34,7 @@ const places: readonly {
   link(id: string, merchantId: string): string;
 }[] = [
   { prefix: 'col_', object: 'collection', stored: collectionsSpec.name, link: actorLink },
+  { prefix: 'rf_', object: 'refund', stored: refundsSpec.name, link: actorLink },
   { prefix: 'dlv_', object: 'delivery', stored: deliveriesSpec.name, link: actorLink },
   { prefix: 'we_', object: 'endpoint', stored: endpointsSpec.name, link: actorLink },
   { prefix: 'rpl_', object: 'replay', stored: replaysSpec.name, link: actorLink },

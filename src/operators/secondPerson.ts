@@ -33,6 +33,8 @@ export interface Decision {
   receipt?: string;
   /** Of a difference: the collection whose payment it is. */
   collection?: string;
+  /** What goes back, in whole shillings. */
+  amount?: number;
 }
 
 const byAge = { mode: 1, at: -1 } as const;
@@ -60,7 +62,7 @@ export function needsSecond(
   const decides =
     machine === 'payout'
       ? decidesOnPayouts.includes(type)
-      : machine === 'collection' && !decidesNothing.includes(type);
+      : ['collection', 'refund'].includes(machine) && !decidesNothing.includes(type);
   return decides && amountTzs > aloneMaxTzs;
 }
 
@@ -100,7 +102,7 @@ export function presentProposal({ _id, mode, merchantId, amountTzs, event, by, a
 }
 
 export function isSame(one: Decision, other: Decision): boolean {
-  return (['type', 'outcome', 'failureCode', 'receipt', 'collection'] as const).every(
+  return (['type', 'outcome', 'failureCode', 'receipt', 'collection', 'amount'] as const).every(
     (name) => one[name] === other[name],
   );
 }

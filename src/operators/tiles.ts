@@ -13,6 +13,7 @@ export type TileKind =
   | 'under_review'
   | 'past_deadline'
   | 'late_payment'
+  | 'refund_unclear'
   | 'second_person'
   | 'payout_to_approve'
   | 'payout_to_export'

@@ -1,5 +1,6 @@
 import { failureCodes } from '../../machines/collection.ts';
 import { payoutFailureCodes } from '../../machines/payout.ts';
+import { refundFailureCodes } from '../../machines/refund.ts';
 import type { Fault } from '../http/http.ts';
 import type { Decision } from './secondPerson.ts';
 
@@ -7,6 +8,7 @@ import type { Decision } from './secondPerson.ts';
 export const verdicts: Readonly<Record<string, { outcomes: readonly string[]; codes: readonly string[] }>> = {
   collection: { outcomes: ['succeeded', 'failed', 'expired'], codes: failureCodes },
   payout: { outcomes: ['paid', 'failed'], codes: payoutFailureCodes },
+  refund: { outcomes: ['succeeded', 'failed'], codes: refundFailureCodes },
 };
 export const outcomes = [...new Set(Object.values(verdicts).flatMap((each) => each.outcomes))];
 export const codes = [...new Set(Object.values(verdicts).flatMap((each) => each.codes))];
@@ -49,6 +51,15 @@ export function verdictFaults(body: Readonly<Record<string, unknown>>): Fault[] 
   };
   beside('failureCode', body.outcome === 'failed', 'failed');
   beside('receipt', isPaid, 'succeeded or paid');
+  const isRefund = body.type === 'operator.refunded';
+  if (isRefund && body.amount === undefined) {
+    const message = 'amount is required with operator.refunded: what goes back, in whole shillings.';
+    faults.push({ param: 'amount', code: 'parameter_missing', message });
+  }
+  if (!isRefund && body.amount !== undefined) {
+    const message = 'amount goes with operator.refunded.';
+    faults.push({ param: 'amount', code: 'parameter_unknown', message });
+  }
   if (body.collection !== undefined && body.type !== 'operator.ruled') {
     const message = 'collection goes with operator.ruled.';
     faults.push({ param: 'collection', code: 'parameter_unknown', message });

@@ -125,8 +125,8 @@ export class GuardedRail implements Rail {
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
-    if (!this.#rail.reversePayment) return { kind: 'failed', why: 'not_supported' };
-    if (await this.#breakers.isOpen('query')) return { kind: 'failed', why: 'breaker_open' };
+    if (!this.#rail.reversePayment) return { kind: 'failed', why: 'not_supported', code: 'rejected' };
+    if (await this.#breakers.isOpen('query')) return { kind: 'notAttempted', why: 'breaker_open' };
     return this.#rail.reversePayment(request, signal);
   }
 

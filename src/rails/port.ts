@@ -1,5 +1,6 @@
 import type { FailureCode, RailTerms } from '../../machines/collection.ts';
 import type { PayoutFailureCode, PayoutTerms } from '../../machines/payout.ts';
+import type { RefundFailureCode } from '../../machines/refund.ts';
 import type { Channel } from './channels.ts';
 
 /**
@@ -102,22 +103,35 @@ export type StatusAnswer =
   | { kind: 'succeeded'; receipt?: string }
   | Failed
   | { kind: 'expired' }
-  | { kind: 'reversed' }
+  /** `receipt`: of the reversal, where the rail names one. */
+  | { kind: 'reversed'; receipt?: string }
   | { kind: 'notFound' }
   | { kind: 'unknown'; why: Unclear; fault?: Fault };
 
 export interface ReverseRequest {
   collectionId: string;
+  /** Of the payment. */
   receipt: string;
+  /** What goes back; less than the payment where it is a part. */
   amountTzs: number;
+  /**
+   * Of a refund, which has a reference of its own for life, made of this. Absent: a late payment goes back whole, of
+   * which there is one for a collection.
+   */
+  refundId?: string;
+  /** The customer's: the rail of test mode goes by it. */
+  msisdn?: string;
 }
 
 export type ReverseOutcome =
-  | { kind: 'succeeded' }
+  /** `receipt`: of the reversal. */
+  | { kind: 'succeeded'; receipt?: string }
   /** Taken, and carried out later: it is asked about. */
   | { kind: 'accepted' }
-  /** The rail refused, or nothing was sent: the money is where it was. */
-  | { kind: 'failed'; why: string }
+  /** The rail refused it: the money is where it was. */
+  | { kind: 'failed'; why: string; code: RefundFailureCode; fault?: Fault }
+  /** Nothing was sent: the money is where it was. */
+  | { kind: 'notAttempted'; why: NotSent; fault?: Fault }
   | { kind: 'unknown'; why: Unclear };
 
 /** What a rail said, verbatim; kept with every answer and shown to operators only. */
@@ -198,7 +212,8 @@ export interface Rail {
   ): Promise<ReverseOutcome & { evidence?: Evidence }>;
   /**
    * Whether a payment was reversed by us: `reversed`, or `succeeded` where it was paid and stands. Asks by the
-   * reversal's own reference too, where the rail knows one. Absent: `queryStatus` tells.
+   * reversal's own reference too, where the rail knows one; of a refund by that alone, since the payment says nothing of
+   * its parts. Absent: `queryStatus` tells.
    */
   queryReversal?(
     request: ReverseRequest,

@@ -1,5 +1,6 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
+import type { RefundFailureCode } from '../../machines/refund.ts';
 import { limits } from '../limits.ts';
 import type { Mishap } from '../mode.ts';
 import { channels } from './channels.ts';
@@ -9,6 +10,7 @@ import type {
   PushRequest,
   Rail,
   ReverseOutcome,
+  ReverseRequest,
   StatusAnswer,
   StatusQuery,
   TestOutcome,
@@ -48,6 +50,13 @@ function quickTerms(speed: number): RailTerms {
 const mishaps: Readonly<Record<string, Mishap>> = {
   '255700000025': 'doubled',
   '255700000026': 'overtaken',
+};
+
+/** What becomes of refunds to a test number, whose payments succeed. */
+const refundStories: Readonly<Record<string, RefundFailureCode | 'unclear'>> = {
+  '255700000030': 'rejected',
+  '255700000031': 'unclear',
+  '255700000032': 'float_insufficient',
 };
 
 /** What befalls the webhooks of a test number's payments. */
@@ -143,8 +152,19 @@ export class TestRail implements Rail {
     return isPaid ? { kind: 'succeeded', receipt: receiptOf(collectionId) } : { kind: 'expired' };
   }
 
-  async reversePayment(): Promise<ReverseOutcome> {
-    return { kind: 'succeeded' };
+  async reversePayment({ collectionId, refundId, msisdn = '' }: ReverseRequest): Promise<ReverseOutcome> {
+    const story = refundId === undefined ? undefined : refundStories[msisdn];
+    if (story === 'unclear') return { kind: 'unknown', why: 'ambiguous_code' };
+    if (story !== undefined) return { kind: 'failed', why: 'test_number', code: story };
+    return { kind: 'succeeded', receipt: receiptOf(refundId ?? `${collectionId}.return`) };
+  }
+
+  /** Remembers nothing: what was sent to it is done, unless its number says otherwise. */
+  async queryReversal({ collectionId, refundId, msisdn = '' }: ReverseRequest): Promise<StatusAnswer> {
+    const story = refundId === undefined ? undefined : refundStories[msisdn];
+    if (story === 'unclear') return { kind: 'unknown', why: 'ambiguous_code' };
+    if (story !== undefined) return { kind: 'succeeded' };
+    return { kind: 'reversed', receipt: receiptOf(refundId ?? `${collectionId}.return`) };
   }
 
   async probe(): Promise<'up' | 'down'> {

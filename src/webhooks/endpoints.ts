@@ -1,6 +1,6 @@
 import type { ActorDoc, NewActor, Write } from '@kusanya/durable-actors';
 import type { Config } from '../config.ts';
-import { type EventType, recordEvent, testEventType } from '../events/events.ts';
+import { type EventType, type eventTypes, recordEvent, testEventType } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { type Merchants, reviseMerchant } from '../merchants/merchants.ts';
@@ -115,13 +115,15 @@ export function rotation(
   return { secret, overlapMs, change };
 }
 
+type ShownEvent = (typeof eventTypes)[number];
+
 /** What a test event is made of. */
 export interface TestEvent {
   atMs: number;
   /** Which event the sample in it shows. */
-  shown?: EventType | undefined;
+  shown?: ShownEvent | undefined;
   /** A collection as that event would show it. It never happened. */
-  sample: (type: EventType, collectionId: string, atMs: number) => object;
+  sample: (type: ShownEvent, collectionId: string, atMs: number) => object;
 }
 
 /** A test event to this one endpoint, signed and retried like any other, of a type that tells of no payment. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Config } from '../config.ts';
-import { eventTypes } from '../events/events.ts';
+import { endpointEventTypes } from '../events/events.ts';
 import { faulty } from '../http/http.ts';
 import { idPattern, idTime } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -20,11 +20,11 @@ export const Url = Type.String({
   description: 'Publicly reachable; https in live mode.',
   examples: ['https://shop.example/hooks'],
 });
-export const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
+export const EventTypes = Type.Array(Type.Enum([...endpointEventTypes]), {
   minItems: 1,
-  maxItems: eventTypes.length,
+  maxItems: endpointEventTypes.length,
   uniqueItems: true,
-  description: 'Which events it gets; every type where nothing is named.',
+  description: 'Which events it gets. Where nothing is named: the three that tell how a collection ended.',
 });
 export const OverlapSeconds = Type.Integer({
   minimum: 0,
@@ -47,7 +47,7 @@ const endpointFields = {
   mode: Type.Enum(['live', 'test']),
   url: Type.String({ examples: ['https://shop.example/hooks'] }),
   event_types: Type.Optional(
-    Type.Array(Type.Enum([...eventTypes]), {
+    Type.Array(Type.Enum([...endpointEventTypes]), {
       description: 'Which events it gets. Absent: the three that tell how a collection ended.',
     }),
   ),

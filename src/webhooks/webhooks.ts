@@ -1,7 +1,7 @@
 import { BatchReader, type Clock, type NewActor } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Config } from '../config.ts';
-import type { EventType } from '../events/events.ts';
+import { type EventType, eventTypes } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mishap, Mode } from '../mode.ts';
@@ -33,6 +33,9 @@ interface WebhooksOptions {
   clock: Clock;
   config: Config;
 }
+
+/** What an endpoint gets that names no type. */
+const named: readonly EventType[] = eventTypes;
 
 /** Secrets that are kept open. */
 const secretsMax = 5_000;
@@ -138,7 +141,7 @@ export class Webhooks {
     const { type, merchantId, mode } = event;
     const endpoints = (await this.#byMerchant.read(`${merchantId}.${mode}`)) ?? [];
     return endpoints
-      .filter(({ data }) => !data.eventTypes || data.eventTypes.includes(type))
+      .filter(({ data }) => (data.eventTypes ?? named).includes(type))
       .map((endpoint) => this.newDelivery({ ...others, eventId, endpointId: endpoint._id }));
   }
 

@@ -24,7 +24,14 @@ describe('modes', () => {
     const { event } = await receiver.next();
     await test.call('POST', '/admin/settlements/run', { body: { reason: 'so that the day is listed' } });
     const { json: settlements } = await merchant.get('/v1/settlements');
+    await merchant.settle();
+    const refund = await test.call('POST', '/v1/refunds', {
+      token: merchant.key,
+      body: { collection: json.id, amount: 100 },
+      headers: { 'idempotency-key': 'a part of it' },
+    });
     ids = {
+      refunds: refund.json.id,
       collections: json.id,
       events: event.id,
       settlements: settlements.data[0].id,
@@ -122,6 +129,9 @@ describe('modes', () => {
         else expect([status, json.pending, json.available, json.reserved]).to.deep.equal([202, 0, 0, 0]);
       },
       'get /v1/settlements': isEmptyList,
+      'post /v1/refunds': isUnknown,
+      'get /v1/refunds': isEmptyList,
+      'get /v1/refunds/{id}': isUnknown,
       'get /v1/balance_transactions': isEmptyList,
       'get /v1/balance': ({ status, json }) => {
         expect([status, json.pending, json.available, json.reserved]).to.deep.equal([200, 0, 0, 0]);
@@ -172,6 +182,7 @@ describe('modes', () => {
         return ['POST', path, { ...good, reference: 'of the test mode' }];
       if (path === '/v1/collections') return ['GET', `${path}?reference=of+the+test+mode&limit=100`];
       if (path === '/v1/webhook_endpoints' && method === 'post') return ['POST', path, { url: receiver.url }];
+      if (path === '/v1/refunds' && method === 'post') return ['POST', path, { collection: ids.collections }];
       const own = path.replace(/(\w+)\/\{id\}/, (_, kind: string) => `${kind}/${ids[kind]}`);
       const bodies: Record<string, object> = {
         post: {},

@@ -51,7 +51,7 @@ describe('operators in live mode', function () {
     const id = await created('255740000001');
     expect(await live.final(id)).to.include({ status: 'succeeded' });
     const payment = live.simulator.network.find(id.slice(4))!;
-    await live.simulator.network.reverse(payment, 'by the customer');
+    await live.simulator.network.reverse(payment, 'by the customer', payment.amountTzs);
     live.clock.advance(60_000);
     expect((await tell(id, 'operator.asked')).status).to.equal(200);
     const alertsOf = async () =>
@@ -125,7 +125,7 @@ describe('operators in live mode', function () {
     // Now the network is away: the operator's second try is not even sent.
     await live.stopNetwork();
     expect((await tell(id, 'operator.retried')).status).to.equal(200);
-    expect(await isAnswered(id, 'reversal failed')).to.equal(true);
+    expect(await isAnswered(id, 'reversal notAttempted')).to.equal(true);
     expect(await stateOf(id)).to.equal('expired.latePaid.returning.polling');
     expect((await tell(id, 'operator.acceptedLate')).status, 'the merchant must not have it too').to.equal(
       409,

@@ -230,6 +230,21 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
     probes: fc.nat({ max: 1_000_000 }),
   }),
   settlement: fc.record({ createdAt: at, dueAtMs: at, isTest: fc.boolean() }),
+  refund: fc.record({
+    createdAt: at,
+    asks: fc.nat({ max: 10_000 }),
+    terms: fc.oneof(
+      fc.constant({}),
+      fc.record({
+        answerTimeoutMs: odd,
+        pushRetryMs: odd,
+        confirmDeadlineMs: odd,
+        reviewPollMs: odd,
+        failureWatchMs: odd,
+        pollLadderMs: ladder,
+      }),
+    ),
+  }),
   replay: fc.record({ createdAt: at, pageDelayMs: fc.integer() }),
   reconciliation: fc.record({ createdAt: at, judgeAtMs: at }),
   difference: fc.record({

@@ -67,6 +67,15 @@ import {
   reconciliationWrites,
 } from '../../machines/reconciliation.ts';
 import {
+  type RefundContext,
+  type RefundEvent,
+  type RefundInput,
+  type RefundTerms,
+  refundCalls,
+  refundMachine,
+  refundWrites,
+} from '../../machines/refund.ts';
+import {
   type ReplayEvent,
   type ReplayInput,
   replayCalls,
@@ -110,6 +119,23 @@ function notFounds(context: CollectionContext, at: number): { askedAt: number; n
   ];
 }
 
+/** Refunds of 1,000 each, of which no more end than there are. */
+function refundMoves(
+  { refundsOpen }: CollectionContext,
+  say: (event: Untimed<CollectionEvent>, name?: string) => Move,
+): Move[] {
+  const amountTzs = 1_000;
+  return [
+    say({ type: 'merchant.refunded', amountTzs }),
+    say({ type: 'operator.refunded', amountTzs, reason: 'because' }),
+    say({ type: 'operator.refunded', amountTzs: 0, reason: 'because' }, 'operator.refunded of nothing'),
+    say({ type: 'merchant.refunded', amountTzs: 0 }, 'merchant.refunded of nothing'),
+    ...(refundsOpen > 0
+      ? [say({ type: 'refund.succeeded', amountTzs }), say({ type: 'refund.failed', amountTzs })]
+      : [say({ type: 'refund.foundPaid', amountTzs })]),
+  ];
+}
+
 function collectionMoves(position: Position): Move[] {
   const context = position.context as unknown as CollectionContext;
   const { at, say, fire } = teller<CollectionEvent>(position);
@@ -148,6 +174,7 @@ function collectionMoves(position: Position): Move[] {
     say({ type: 'reverse.succeeded' }),
     say({ type: 'reverse.failed' }),
     say({ type: 'reverse.unknown' }),
+    ...refundMoves(context, say),
     say({ type: 'operator.asked', reason }),
     say({ type: 'operator.resolved', outcome: 'succeeded', receipt: 'R-OP', reason }, 'resolved paid'),
     say({ type: 'operator.resolved', outcome: 'failed', failureCode: 'declined', reason }, 'resolved failed'),
@@ -162,7 +189,7 @@ function collectionMoves(position: Position): Move[] {
 }
 
 function collectionAbstract({ state, context, timers }: Position): Record<string, unknown> {
-  const { askOpen, bell, asks, notFoundAt, returnsOpen, returnRefused } =
+  const { askOpen, bell, asks, notFoundAt, returnsOpen, returnRefused, refundedTzs, refundsOpen } =
     context as unknown as CollectionContext;
   const isCreated = state.startsWith('created');
   return {
@@ -170,6 +197,7 @@ function collectionAbstract({ state, context, timers }: Position): Record<string
     ...(isCreated ? { isMissing: notFoundAt !== null } : {}),
     ...(state.includes('returning') ? { returnsOpen: Math.min(returnsOpen, 2), returnRefused } : {}),
     ...(/polling|watching|awaitingApproval/.test(state) ? { asks: Math.min(asks, 3) } : {}),
+    ...(state.startsWith('succeeded') ? { isRefunded: refundedTzs > 0, hasOpen: refundsOpen > 0 } : {}),
   };
 }
 
@@ -564,6 +592,57 @@ const destinationModel: Model = {
   },
 };
 
+const refundTerms: RefundTerms = {
+  answerTimeoutMs: 150 * secondMs,
+  pushRetryMs: 2 * secondMs,
+  pollLadderMs: [5 * secondMs, 10 * secondMs],
+  confirmDeadlineMs: 30 * secondMs,
+  askSpacingMs: 5 * secondMs,
+  reviewPollMs: hourMs,
+  reviewAsksMax: 2,
+  failureWatchMs: hourMs,
+};
+
+const refundModel: Model = {
+  name: 'refund',
+  machine: refundMachine as unknown as AnyStateMachine,
+  writes: refundWrites,
+  calls: refundCalls,
+  variants: [{ name: 'by reversal', input: { at: startMs, terms: refundTerms } satisfies RefundInput }],
+  moves: (position) => {
+    const { at, say, fire } = teller<RefundEvent>(position);
+    const { notAfter } = position.context as unknown as RefundContext;
+    const reason = 'because';
+    return [
+      ...fire,
+      say({ type: 'reverse.accepted', askedAt: at }),
+      say({ type: 'reverse.succeeded', askedAt: at, receipt: 'R-REF' }),
+      say({ type: 'reverse.failed', askedAt: at, code: 'rejected' }),
+      say({ type: 'reverse.unknown', askedAt: at }),
+      say({ type: 'reverse.notAttempted', askedAt: at }),
+      say({ type: 'reverse.notAttempted', at: Math.max(at, notAfter) }, 'reverse.notAttempted too late'),
+      say({ type: 'ask.reversed', askedAt: at, receipt: 'R-ASK' }),
+      say({ type: 'ask.standing', askedAt: at }),
+      say({ type: 'ask.undecided', answer: 'pending', askedAt: at }, 'ask.undecided pending'),
+      say({ type: 'ask.undecided', answer: 'unknown', askedAt: at }, 'ask.undecided unknown'),
+      say({ type: 'operator.asked', reason }),
+      say({ type: 'operator.resolved', outcome: 'succeeded', receipt: 'R-OP', reason }, 'resolved paid'),
+      say({ type: 'operator.resolved', outcome: 'failed', reason }, 'resolved failed'),
+      say({ type: 'operator.resolved', reason } as Untimed<RefundEvent>, 'resolved without an outcome'),
+      say({ type: 'operator.foundPaid', reason, receipt: 'R-OP' }),
+    ];
+  },
+  abstract: ({ state, context, timers, now }) => {
+    const { askOpen, bell, asks, wasSent, notAfter, late } = context as unknown as RefundContext;
+    const isSending = state.includes('sending');
+    return {
+      ...{ state, askOpen, bell, wasSent, late, next: earliestOf(timers)?.id },
+      ...(isSending ? { isOpen: now + 2 * refundTerms.pushRetryMs <= notAfter } : {}),
+      ...(/polling/.test(state) ? { asks: Math.min(asks, 3) } : {}),
+    };
+  },
+};
+
 export const models: readonly Model[] = [
   collectionModel,
   deliveryModel,
@@ -575,4 +654,5 @@ export const models: readonly Model[] = [
   differenceModel,
   payoutModel,
   destinationModel,
+  refundModel,
 ];

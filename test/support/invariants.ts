@@ -7,6 +7,7 @@ import type { DifferenceContext } from '../../machines/difference.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { PayoutContext } from '../../machines/payout.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
+import type { RefundContext } from '../../machines/refund.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Chart, Position } from './charts.ts';
@@ -56,11 +57,12 @@ export function checked(
   if (model.name === 'difference') checkDifference(step);
   if (model.name === 'payout') checkPayout(step, past ?? nothing);
   if (model.name === 'destination') checkDestination(step);
+  if (model.name === 'refund') checkRefund(step);
   return history;
 }
 
 /** Questions to the rail: at most one of either kind is open. */
-const asking = ['askRail', 'askReturn', 'askPayout'];
+const asking = ['askRail', 'askReturn', 'askPayout', 'askRefund'];
 
 function withStep(past: History, move: Move, after: Position): History {
   const asked = { ...past.asked };
@@ -110,8 +112,12 @@ function checkChart(model: Model, chart: Chart, { before, move, after }: Step): 
 
 const statusOf = ({ state }: Position): string => state.split('.', 1)[0]!;
 /** What the network can only say if a success, or its reversal, is not what we took it for. */
-const contradictionsIn = (state: string): readonly string[] =>
-  state === 'succeeded.reversed' ? ['ask.succeeded', 'push.failed', 'reverse.succeeded'] : contradicting;
+const contradictionsIn = ({ state, context }: Position): readonly string[] => {
+  if (state === 'succeeded.reversed') return ['ask.succeeded', 'push.failed', 'reverse.succeeded'];
+  return (context.refundedTzs as number) > 0
+    ? contradicting.filter((each) => each !== 'ask.reversed')
+    : contradicting;
+};
 const contradicting = ['ask.failed', 'ask.expired', 'ask.reversed', 'push.failed', 'reverse.succeeded'];
 
 function checkCollection(step: Step, past: History): void {
@@ -134,7 +140,7 @@ function checkCollection(step: Step, past: History): void {
     for (const fixed of ['createdAt', 'notAfter', 'expiresAt', 'acceptsLate', 'terms'] as const) {
       expect(context[fixed], fixed).to.deep.equal(old[fixed]);
     }
-    if (before.state.startsWith('succeeded') && contradictionsIn(before.state).includes(move.event.type)) {
+    if (before.state.startsWith('succeeded') && contradictionsIn(before).includes(move.event.type)) {
       const other = names(after).filter((name) => !asking.includes(name));
       expect(other, 'a contradiction is an alert').to.deep.equal(['recordContradiction']);
       const { askOpen, askedAt, bell } = context;
@@ -142,11 +148,22 @@ function checkCollection(step: Step, past: History): void {
     }
   }
   checkMoney(step, status);
+  checkRefunded(step, status);
   checkAsks(step, past, context);
   expect(
     step.history.asked.pushPrompt ?? 0,
     'a prompt is pushed again only when nothing was sent',
   ).to.be.at.most(1 + (step.history.taken['push.notAttempted'] ?? 0));
+}
+
+/** What goes back is never more than came in, and nothing that is on its way is taken back twice. */
+function checkRefunded({ before, move, after, history }: Step, status: string): void {
+  const { refundedTzs, refundsOpen } = after.context as unknown as CollectionContext;
+  const isOrdered = names(after).includes('openRefund');
+  if (isOrdered) expect([status, move.event.type.split('.')[1]]).to.deep.equal(['succeeded', 'refunded']);
+  expect(refundedTzs, 'what is on its way back is counted').to.be.at.least(1_000 * refundsOpen);
+  expect(refundsOpen, 'each refund ends once').to.be.within(0, history.asked.openRefund ?? 0);
+  if (names(after).includes('reverseCapture')) expect(before!.context.refundsOpen).to.equal(0);
 }
 
 /** A return that was ordered ends by the network's word, or a person's: never because nobody knows. */
@@ -367,6 +384,35 @@ function checkBreaker({ before, move, after }: Step): void {
     if (!byProbe) expect(context.probes).to.equal(0);
   }
   if (after.state === 'open.held') expect(after.timers, 'held open').to.deep.equal([]);
+}
+
+function checkRefund({ before, move, after, history }: Step): void {
+  const context = after.context as unknown as RefundContext;
+  const status = statusOf(after);
+  const times = (action: string) => history.asked[action] ?? 0;
+  expect(times('holdMoney'), 'held once, when it begins').to.equal(1);
+  if (!before) expect(names(after).slice(0, 2)).to.deep.equal(['holdMoney', 'sendRefund']);
+  expect(times('postPaid') + times('releaseMoney'), 'what is held goes one way').to.equal(
+    status === 'created' ? 0 : 1,
+  );
+  expect(times('postFoundPaid'), 'found paid only after its release').to.be.at.most(times('releaseMoney'));
+  expect(times('postPaid') + times('postFoundPaid'), 'paid').to.equal(status === 'succeeded' ? 1 : 0);
+  const isEnd = before !== undefined && statusOf(before) !== status;
+  for (const action of ['recordEvent', 'openDeliveries', 'tellCollection'])
+    expect(names(after).filter((each) => each === action).length, action).to.equal(isEnd ? 1 : 0);
+  expect(times('sendRefund'), 'sent again only when nothing was sent').to.be.at.most(
+    1 + (history.taken['reverse.notAttempted'] ?? 0),
+  );
+  expect(context.completedAt !== null, 'completed').to.equal(status !== 'created');
+  expect(context.failureCode !== null, 'failed, and only that, has a code').to.equal(status === 'failed');
+  if (isEnd && status === 'failed')
+    expect(move.event.type, 'never because nobody knows').to.match(
+      /^(reverse\.(failed|notAttempted)|operator\.resolved)$/,
+    );
+  if (isEnd && move.event.type === 'reverse.notAttempted') expect(before.context.wasSent).to.equal(false);
+  expect(history.openAsks, 'at most one ask at a time').to.be.at.most(1);
+  expect(context.askOpen, 'askOpen').to.equal(history.openAsks === 1);
+  expect(context.bell && !context.askOpen, 'a bell that nobody answers').to.equal(false);
 }
 
 function checkReplay({ before, move, after, history }: Step): void {

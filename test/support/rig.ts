@@ -171,7 +171,7 @@ export class Rig {
             run: async (view) => ((await view.claim()) ? answering(view) : { left: true }),
             concurrency: 1,
             patienceMs,
-            factual: name === 'collection' || name === 'payout',
+            factual: name === 'collection' || name === 'payout' || name === 'refund',
             ...(/^ask/.test(type) ? { notBefore: (context) => context.askedAt as number } : {}),
             ...(lostOf(type)
               ? { atMostOnce: { lost: (_call, at) => ({ type: lostOf(type)!, at, askedAt: at }) } }
@@ -188,6 +188,7 @@ export class Rig {
 export const lostWhenMadeOnce: Readonly<Record<string, string>> = {
   pushPrompt: 'push.unknown',
   sendMoney: 'send.unknown',
+  sendRefund: 'reverse.unknown',
 };
 
 /** After this long an unanswered call is overdue. */

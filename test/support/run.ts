@@ -295,6 +295,7 @@ function answeredBy({ name }: Model, event: string): readonly string[] {
     endpoint: { probe: ['probeDelivery'], release: ['releaseHeld'] },
     settlement: { buckets: ['collectBuckets'] },
     payout: { send: ['sendMoney'], ask: ['askPayout'] },
+    refund: { reverse: ['sendRefund'], ask: ['askRefund'] },
   };
   return calls[name]?.[who!] ?? [];
 }

@@ -124,6 +124,7 @@ function routesOf(collections: OwnCollections): Route[] {
     },
     clock,
     collections,
+    refunds: {} as MerchantDeps['refunds'],
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }) as Own<Balance>,
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),

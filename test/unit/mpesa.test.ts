@@ -194,7 +194,7 @@ describe('what M-Pesa’s answers mean', () => {
     for (const code of ['INS-1', 'INS-9', 'INS-10', 'INS-7777']) {
       expect(reversal(coded(code)), code).to.equal('unknown');
     }
-    expect(reversal({ kind: 'notSent', why: 'no_session', text: '' })).to.equal('failed');
+    expect(reversal({ kind: 'notSent', why: 'no_session', text: '' })).to.equal('notAttempted');
     expect(reversal({ kind: 'lost', why: 'timeout', text: '' })).to.equal('unknown');
   });
 

@@ -19,6 +19,7 @@ const routes = merchantRoutes({
   },
   clock: { now: () => 0 },
   collections: nothing,
+  refunds: nothing as unknown as MerchantDeps['refunds'],
   readBalance: unused,
   readEvent: unused,
   readEvents: unused,
@@ -46,6 +47,9 @@ const additions = [
   'get /v1/webhook_endpoints/{id}/deliveries',
   'delete /v1/api_keys/self',
   'get /v1/balance_transactions',
+  'post /v1/refunds',
+  'get /v1/refunds',
+  'get /v1/refunds/{id}',
   'get /v1/settlements',
   'get /v1/settlements/{id}',
   'get /v1/settlements/{id}/collections',
@@ -102,11 +106,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the webhooks of the three events and of a test, with their signature', () => {
+  it('has the webhooks of all events and of a test, with their signature', () => {
     expect(Object.keys(document.webhooks)).to.deep.equal([
       'collection.succeeded',
       'collection.failed',
       'collection.expired',
+      'refund.succeeded',
+      'refund.failed',
       'endpoint.test',
     ]);
     for (const item of Object.values(document.webhooks)) {

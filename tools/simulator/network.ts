@@ -28,8 +28,10 @@ export interface Payment {
   conversationId: string;
   scenario: Scenario;
   debitedAtMs?: number;
+  /** When nothing of it was left. */
   reversedAtMs?: number;
-  reversal?: string;
+  /** What went back, by the reversals' own `ThirdPartyConversationID`. */
+  reversals: Map<string, number>;
   queries: number;
 }
 
@@ -167,8 +169,9 @@ export class Network {
     await this.settle(payment);
   }
 
-  async reverse(payment: Payment, conversation: string): Promise<void> {
-    const { reference, amountTzs } = payment;
+  /** All of it goes back, or a part. */
+  async reverse(payment: Payment, conversation: string, amountTzs = payment.amountTzs): Promise<void> {
+    const { reference } = payment;
     const atMs = this.#options.clock.now();
     const line = { kind: 'reversal', reference, conversation, amountTzs, atMs } as const;
     this.#remember(line);
@@ -217,7 +220,8 @@ export class Network {
       case 'reversal':
         if (!payment) break;
         this.#pay(payment.provider, -line.amountTzs);
-        Object.assign(payment, { reversedAtMs: line.atMs, reversal: line.conversation });
+        payment.reversals.set(line.conversation, line.amountTzs);
+        if (leftOf(payment) <= 0) payment.reversedAtMs = line.atMs;
         this.#byKey.set(line.conversation, payment);
         break;
       case 'told':
@@ -253,6 +257,7 @@ export class Network {
       conversationId: `AG_${day}_${receipt.slice(3)}`,
       scenario: isBusy ? busyPhone : networkScenario(msisdn, reference, this.#options.times),
       queries: 0,
+      reversals: new Map(),
     };
     this.#payments.set(reference, payment);
     this.#options.usage.add(line);
@@ -260,4 +265,9 @@ export class Network {
     else this.#latestOn.set(msisdn, payment);
     for (const key of [reference, receipt, payment.conversationId]) this.#byKey.set(key, payment);
   }
+}
+
+/** What of a payment has not gone back. */
+export function leftOf({ amountTzs, reversals }: Payment): number {
+  return [...reversals.values()].reduce((left, each) => left - each, amountTzs);
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '@kusanya/durable-actors';
-import { drawnMs, type PushLine } from '../../src/rails/rails.ts';
+import { drawnMs, type PushLine, receiptOf } from '../../src/rails/rails.ts';
 import type { Faults, Operation } from './faults.ts';
 import { breachOf, pushRules, queryRules, reversalRules } from './fields.ts';
 import type { Bearers } from './keys.ts';
 import type { Usage } from './limits.ts';
-import type { Network, Payment } from './network.ts';
+import { leftOf, type Network, type Payment } from './network.ts';
 import { bodyOf, coded, gate, html, idsOf, type Reply, refusalCode, spoiled, wordOf } from './replies.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -217,8 +217,8 @@ export class OpenApi {
     if (payment.scenario.flakyQueries && payment.queries % 2 === 1) {
       return { does: 'answers', status: 503, body: html, contentType: 'text/html' };
     }
-    if (payment.reversal === fields.input_QueryReference)
-      return coded('INS-0', reversalOf(payment, ids), 200);
+    const asked = fields.input_QueryReference as string;
+    if (payment.reversals.has(asked)) return coded('INS-0', reversalOf(payment, asked, ids), 200);
     const seen = await network.statusOf(payment);
     if (seen.kind === 'notFound') return coded(payment.scenario.unindexedCode ?? 'INS-23', ids);
     if (seen.kind === 'succeeded') await network.tell(payment, 'query');
@@ -243,12 +243,13 @@ export class OpenApi {
     if (payment) await network.settle(payment);
     if (payment?.debitedAtMs === undefined) return coded('INS-18', ids);
     if (payment.provider !== fields.input_ServiceProviderCode) return coded('INS-35', ids);
-    if (Number(fields.input_ReversalAmount) !== payment.amountTzs) return coded('INS-15', ids);
-    if (payment.reversedAtMs !== undefined)
-      return coded(payment.reversal === conversation ? 'INS-10' : 'INS-6', ids);
-    if (network.balanceOf(payment.provider) < payment.amountTzs) return coded('INS-2006', ids);
-    await network.reverse(payment, conversation);
-    const receipt = `R${payment.receipt}`;
+    if (payment.reversals.has(conversation)) return coded('INS-10', ids);
+    if (payment.reversedAtMs !== undefined) return coded('INS-6', ids);
+    const amountTzs = Number(fields.input_ReversalAmount);
+    if (!(amountTzs > 0 && amountTzs <= leftOf(payment))) return coded('INS-15', ids);
+    if (network.balanceOf(payment.provider) < amountTzs) return coded('INS-2006', ids);
+    await network.reverse(payment, conversation, amountTzs);
+    const receipt = receiptOfReversal(payment, conversation);
     const conversationId = `${payment.conversationId}R`;
     const answer = { ...ids, output_ConversationID: conversationId };
     if (mode === 'sync') return coded('INS-0', { ...answer, output_TransactionID: receipt });
@@ -261,13 +262,23 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** The first one's is the payment's with an R; a payment may go back in parts, each with a receipt of its own. */
+function receiptOfReversal({ receipt, reversals }: Payment, conversation: string): string {
+  const isFirst = [...reversals.keys()].indexOf(conversation) === 0;
+  return isFirst ? `R${receipt}` : receiptOf(conversation);
+}
+
 /** A reversal as a transaction of its own. */
-function reversalOf(payment: Payment, ids: Record<string, string>): Record<string, string> {
+function reversalOf(
+  payment: Payment,
+  conversation: string,
+  ids: Record<string, string>,
+): Record<string, string> {
   return {
     ...ids,
     output_ConversationID: `${payment.conversationId}R`,
     output_ResponseTransactionStatus: 'Completed',
-    output_OriginalTransactionID: `R${payment.receipt}`,
+    output_OriginalTransactionID: receiptOfReversal(payment, conversation),
     output_Reversed: 'False',
   };
 }

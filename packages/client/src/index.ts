@@ -14,6 +14,8 @@ export type { List, Page } from './list.ts';
 export type {
   BalanceTransactionFilters,
   BalanceTransactions,
+  RefundFilters,
+  Refunds,
   SettlementCollectionFilters,
   SettlementFilters,
   Settlements,

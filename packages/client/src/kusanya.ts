@@ -1,6 +1,6 @@
 import { Collections } from './collections.ts';
 import { Events } from './events.ts';
-import { BalanceTransactions, Settlements } from './money.ts';
+import { BalanceTransactions, Refunds, Settlements } from './money.ts';
 import { TestHelpers } from './testHelpers.ts';
 import { type CallOptions, type CreateOptions, type Options, Transport } from './transport.ts';
 import { WebhookEndpoints } from './webhookEndpoints.ts';
@@ -21,6 +21,7 @@ export class Kusanya {
   readonly collections: Collections;
   readonly events: Events;
   readonly balanceTransactions: BalanceTransactions;
+  readonly refunds: Refunds;
   readonly settlements: Settlements;
   /** For test keys. */
   readonly testHelpers: TestHelpers;
@@ -32,6 +33,7 @@ export class Kusanya {
     this.collections = new Collections(this.#transport);
     this.events = new Events(this.#transport);
     this.balanceTransactions = new BalanceTransactions(this.#transport);
+    this.refunds = new Refunds(this.#transport);
     this.settlements = new Settlements(this.#transport);
     this.testHelpers = new TestHelpers(this.#transport);
     this.webhookEndpoints = new WebhookEndpoints(this.#transport);

@@ -89,17 +89,24 @@ export async function reasonedStatus(
 
 /** A reversal's answer. */
 export function answeredReversal(market: Market, answer: WireAnswer): ReverseOutcome {
-  if (answer.kind === 'notSent') return { kind: 'failed', why: answer.why };
+  if (answer.kind === 'notSent') return { kind: 'notAttempted', why: answer.why };
   if (answer.kind === 'lost') return { kind: 'unknown', why: answer.why };
   const { fields, httpStatus } = answer;
   const code = fields.output_ResponseCode;
   if (!code) {
-    if (gateStatuses.includes(httpStatus)) return { kind: 'failed', why: 'gate_refused' };
+    if (gateStatuses.includes(httpStatus)) return { kind: 'notAttempted', ...refusedByGate(httpStatus) };
     return { kind: 'unknown', why: 'http_error' };
   }
   // Asynchronous: it has been taken, its transaction comes later, and it is asked about.
-  if (code === 'INS-0') return { kind: receiptOf(fields.output_TransactionID) ? 'succeeded' : 'accepted' };
-  if (market.reversalRefused.includes(code)) return { kind: 'failed', why: code };
+  if (code === 'INS-0') {
+    const receipt = receiptOf(fields.output_TransactionID);
+    return receipt ? { kind: 'succeeded', receipt } : { kind: 'accepted' };
+  }
+  if (market.reversalRefused.includes(code)) {
+    const isEmpty = code === market.floatEmpty;
+    const fault = isEmpty ? { fault: 'us' as const } : {};
+    return { kind: 'failed', why: code, code: isEmpty ? 'float_insufficient' : 'rejected', ...fault };
+  }
   return { kind: 'unknown', why: code === 'INS-10' ? 'duplicate_reference' : 'ambiguous_code' };
 }
 
@@ -108,7 +115,7 @@ export function answeredReversalQuery(market: Market, answer: WireAnswer): Statu
   const status = answeredStatus(market, answer);
   switch (status.kind) {
     case 'succeeded':
-      return { kind: 'reversed' };
+      return { kind: 'reversed', ...(status.receipt === undefined ? {} : { receipt: status.receipt }) };
     case 'notFound':
     case 'failed':
     case 'expired':

@@ -35,6 +35,8 @@ export interface Market {
   generalErrors: readonly string[];
   /** `output_ResponseTransactionStatus`, in lower case. */
   statuses: Readonly<Record<string, StatusMeaning>>;
+  /** Of a reversal: our own wallet does not hold enough. */
+  floatEmpty: string;
   /** Codes that prove a reversal was refused: the money is where it was. */
   reversalRefused: readonly string[];
   /** Every failure code that the tables above can produce. */
@@ -89,6 +91,7 @@ export const vodacomTanzania: Market = {
     cancelled: { is: 'failed', code: 'cancelled', fault: 'customer' },
     failed: { is: 'failed', code: 'provider_error', fault: 'provider', isUnnamed: true },
   },
+  floatEmpty: 'INS-2006',
   reversalRefused: [
     'INS-6',
     'INS-13',

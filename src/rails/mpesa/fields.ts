@@ -27,6 +27,18 @@ export function referencesOf(collectionId: string): References {
 }
 
 /**
+ * The conversation id of a reversal, the same for every call for life, and no payment's: a refund's is made of the
+ * refund's id. @throws RangeError when it is none
+ */
+export function reversalReferenceOf(request: { collectionId: string; refundId?: string }): string {
+  const { collectionId, refundId } = request;
+  if (refundId === undefined) return referencesOf(collectionId).reversal;
+  const ulid = /^rf_([0-9A-HJKMNP-TV-Z]{26})$/.exec(refundId)?.[1];
+  if (!ulid) throw new RangeError(`not a refund's id: ${refundId.slice(0, 40)}`);
+  return `F${ulid.slice(1)}`;
+}
+
+/**
  * The collection that a conversation id of ours belongs to, its payment's or its reversal's; undefined when it is none.
  * An id begins with 0 until the year 3084: that is what the R of a reversal stands for.
  */

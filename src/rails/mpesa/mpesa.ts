@@ -33,7 +33,7 @@ import {
 } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
-import { amountText, itemDescription, referencesOf } from './fields.ts';
+import { amountText, itemDescription, referencesOf, reversalReferenceOf } from './fields.ts';
 import {
   Bearers,
   type Session,
@@ -194,7 +194,7 @@ export class MpesaRail implements Rail {
           input_ReversalAmount: amountText(request.amountTzs),
           input_Country: this.#market.country,
           input_ServiceProviderCode: this.#config.serviceProviderCode,
-          input_ThirdPartyConversationID: referencesOf(request.collectionId).reversal,
+          input_ThirdPartyConversationID: reversalReferenceOf(request),
         },
         timeoutMs: this.#times.pushMs,
         giveUpAtMs: this.#clock.now() + this.#times.queryMs,
@@ -212,11 +212,15 @@ export class MpesaRail implements Rail {
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
-    const { conversation, reversal } = referencesOf(request.collectionId);
-    const payment = await this.#query(conversation, signal);
+    if (request.refundId !== undefined) return this.#askReversal(request, signal);
+    const payment = await this.#query(referencesOf(request.collectionId).conversation, signal);
     const status = answeredStatus(this.#market, payment);
     if (status.kind !== 'succeeded') return { ...status, evidence: this.#evidence(payment) };
-    const answer = await this.#query(reversal, signal);
+    return this.#askReversal(request, signal);
+  }
+
+  async #askReversal(request: ReverseRequest, signal: AbortSignal) {
+    const answer = await this.#query(reversalReferenceOf(request), signal);
     return { ...answeredReversalQuery(this.#market, answer), evidence: this.#evidence(answer) };
   }
 

@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
+import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreateRefund, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Refund, RefundEvent, RefundList, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -14,6 +14,9 @@ export const routes = {
   resendEvent: 'POST /v1/events/{id}/resend',
   setTestOutcome: 'POST /v1/test_helpers/collections/{id}/outcome',
   settleTestMoney: 'POST /v1/test_helpers/settle',
+  createRefund: 'POST /v1/refunds',
+  listRefunds: 'GET /v1/refunds',
+  getRefund: 'GET /v1/refunds/{id}',
   createWebhookEndpoint: 'POST /v1/webhook_endpoints',
   listWebhookEndpoints: 'GET /v1/webhook_endpoints',
   getWebhookEndpoint: 'GET /v1/webhook_endpoints/{id}',
@@ -86,7 +89,7 @@ export interface Operations {
       limit?: number;
       /** The last id of the previous page. */
       starting_after?: string;
-      type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | 'endpoint.test';
+      type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'endpoint.test';
       /** Of this collection. */
       collection?: string;
       created_at?: {
@@ -110,7 +113,7 @@ export interface Operations {
   getEvent: {
     query: undefined;
     body: undefined;
-    answer: Event | TestEvent;
+    answer: Event | RefundEvent | TestEvent;
   };
   resendEvent: {
     query: undefined;
@@ -126,6 +129,39 @@ export interface Operations {
     query: undefined;
     body: SettleTestMoney;
     answer: Balance;
+  };
+  createRefund: {
+    query: undefined;
+    body: CreateRefund;
+    answer: Refund;
+  };
+  listRefunds: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      /** Of this collection. */
+      collection?: string;
+      status?: 'created' | 'succeeded' | 'failed';
+      created_at?: {
+        /** Created at or after this time (ISO 8601). */
+        gte?: string | Date;
+        /** Created after this time (ISO 8601). */
+        gt?: string | Date;
+        /** Created at or before this time (ISO 8601). */
+        lte?: string | Date;
+        /** Created before this time (ISO 8601). */
+        lt?: string | Date;
+      };
+    };
+    body: undefined;
+    answer: RefundList;
+  };
+  getRefund: {
+    query: undefined;
+    body: undefined;
+    answer: Refund;
   };
   createWebhookEndpoint: {
     query: undefined;

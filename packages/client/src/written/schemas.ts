@@ -37,6 +37,8 @@ export interface Collection {
   provider_reference?: string;
   /** Only where a payment was accepted after the collection had ended. */
   late?: true;
+  /** What has gone back to the customer by refunds, or is on its way. In whole shillings. Absent: nothing. */
+  refunded?: number;
 }
 
 export interface ErrorBody {
@@ -114,6 +116,44 @@ export interface Event {
   object: 'event';
 }
 
+export interface Refund {
+  id: string;
+  object: 'refund';
+  /** `created` is the only status that is not final: your money is set aside, the network decides. */
+  status: 'created' | 'succeeded' | 'failed' | Other;
+  /** What the customer gets back. In whole Tanzanian shillings. */
+  amount: number;
+  /** Of it what we give: our fee, where you agreed so and all of the payment goes back. In whole Tanzanian shillings. */
+  fee_returned: number;
+  currency: 'TZS';
+  /** The payment that is given back. */
+  collection: string;
+  /** Yours. Present when you sent one. */
+  reference?: string;
+  /** Present when `status` is `failed`. The list may grow: treat others as `provider_error`. */
+  failure_code?: 'rejected' | 'float_insufficient' | 'provider_unavailable' | 'provider_error' | Other;
+  /** For people. Present when `status` is `failed`. */
+  failure_message?: string;
+  mode: 'live' | 'test' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  /** ISO 8601, UTC. Present for every final status. */
+  completed_at?: string;
+  /** The network’s receipt of the refund, present once known. */
+  provider_reference?: string;
+}
+
+export interface RefundEvent {
+  id: string;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'refund.succeeded' | 'refund.failed';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Refund;
+  object: 'event';
+}
+
 export interface TestEvent {
   id: string;
   /** Others may come: have a branch for what you do not know. */
@@ -138,7 +178,7 @@ export interface TestEvent {
 export interface EventList {
   object: 'list';
   /** Newest first. */
-  data: (Event | TestEvent)[];
+  data: (Event | RefundEvent | TestEvent)[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
 }
@@ -168,13 +208,30 @@ export interface SetTestOutcome {
 
 export type SettleTestMoney = Record<string, unknown>;
 
+export interface CreateRefund {
+  /** A collection of yours that succeeded. */
+  collection: string;
+  /** What goes back; all that is left of the payment where nothing is said. In whole Tanzanian shillings. */
+  amount?: number;
+  /** Yours, such as the number of a return: 1 to 100 printable characters. Need not be unique. */
+  reference?: string;
+}
+
+export interface RefundList {
+  object: 'list';
+  /** Newest first. */
+  data: Refund[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
 export interface WebhookEndpointWithSecret {
   id: string;
   object: 'webhook_endpoint';
   mode: 'live' | 'test' | Other;
   url: string;
   /** Which events it gets. Absent: the three that tell how a collection ended. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | Other)[];
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | Other)[];
   description?: string;
   /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
   status: 'active' | 'failing' | 'disabled' | Other;
@@ -191,8 +248,8 @@ export interface WebhookEndpointWithSecret {
 export interface CreateWebhookEndpoint {
   /** Publicly reachable; https in live mode. */
   url: string;
-  /** Which events it gets; every type where nothing is named. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired')[];
+  /** Which events it gets. Where nothing is named: the three that tell how a collection ended. */
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed')[];
   /** Yours, at most 200 characters. */
   description?: string;
 }
@@ -203,7 +260,7 @@ export interface WebhookEndpoint {
   mode: 'live' | 'test' | Other;
   url: string;
   /** Which events it gets. Absent: the three that tell how a collection ended. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | Other)[];
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | Other)[];
   description?: string;
   /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
   status: 'active' | 'failing' | 'disabled' | Other;
@@ -226,7 +283,7 @@ export interface WebhookEndpointList {
 export interface UpdateWebhookEndpoint {
   /** Publicly reachable; https in live mode. */
   url?: string;
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired')[] | null;
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed')[] | null;
   description?: string | null;
 }
 
@@ -394,6 +451,16 @@ export interface WebhookEvent {
   data: Collection;
 }
 
+export interface WebhookRefundEvent {
+  id: string;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'refund.succeeded' | 'refund.failed';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Refund;
+}
+
 export interface WebhookTestEvent {
   id: string;
   /** Others may come: have a branch for what you do not know. */
@@ -415,4 +482,4 @@ export interface WebhookTestEvent {
 }
 
 /** What a webhook brings. */
-export type Webhook = WebhookEvent | WebhookTestEvent;
+export type Webhook = WebhookEvent | WebhookRefundEvent | WebhookTestEvent;

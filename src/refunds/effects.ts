@@ -1,0 +1,218 @@
+import type {
+  Actors,
+  CallAnswer,
+  CallEffect,
+  CallPostponed,
+  CallView,
+  NewActor,
+  StepView,
+  Write,
+  WriteEffect,
+} from '@kusanya/durable-actors';
+import type { Db } from 'mongodb';
+import type { RefundEvent, refundCalls, refundWrites } from '../../machines/refund.ts';
+import { raiseAlert } from '../alerts.ts';
+import { type EventType, eventId, recordEvent } from '../events/events.ts';
+import {
+  hold,
+  post,
+  type Refund,
+  refundFoundPaid,
+  refundHeld,
+  refundPaid,
+  refundReleased,
+} from '../ledger/ledger.ts';
+import { limits } from '../limits.ts';
+import type { Mode } from '../mode.ts';
+import {
+  answerWrite,
+  type Evidence,
+  type Fault,
+  type Rail,
+  type Rails,
+  type ReverseOutcome,
+  type ReverseRequest,
+  type StatusAnswer,
+} from '../rails/rails.ts';
+import type { RefundDoc } from './documents.ts';
+import { presentRefund } from './present.ts';
+
+/** What the effects of a refund need from other rooms. */
+export interface RefundDeps {
+  db: Db;
+  rails: Rails;
+  actors(): Actors;
+  /** The deliveries that an event of this type means for the merchant's endpoints. */
+  deliveriesOf(event: {
+    id: string;
+    type: EventType;
+    merchantId: string;
+    mode: Mode;
+    atMs: number;
+  }): Promise<NewActor[]>;
+}
+
+type Writes = Record<(typeof refundWrites)[number], WriteEffect>;
+type Calls = Record<(typeof refundCalls)[number], CallEffect>;
+
+function postingOf({ doc, at }: StepView): Refund {
+  const { _id, mode, merchantId, seq, data, snapshot } = doc as RefundDoc;
+  return {
+    ...{ mode, merchantId, currency: data.currency, channel: data.channel },
+    source: { machine: 'refund', id: _id, seq },
+    amountTzs: Number(data.amountTzs),
+    feeReturnedTzs: Number(data.feeReturnedTzs),
+    providerReference: snapshot.context.receipt,
+    effectiveAtMs: at,
+    postedAtMs: at,
+  };
+}
+
+/** What merchants are told of its end, and which event tells it. */
+function eventOf({ doc, at }: StepView) {
+  const { _id, merchantId, mode, status, seq } = doc as RefundDoc;
+  const type: EventType = status === 'succeeded' ? 'refund.succeeded' : 'refund.failed';
+  return { id: eventId(_id, seq, at), type, merchantId, mode, atMs: at };
+}
+
+/** Made inside the commit, in the order of the chart. */
+export function refundWriteEffects({ db, deliveriesOf }: RefundDeps): Writes {
+  const alert = (kind: string, { doc, at }: StepView) => [
+    raiseAlert({ kind, at, about: doc._id, merchantId: doc.merchantId, mode: doc.mode }),
+  ];
+  return {
+    holdMoney: (step) => hold(db, refundHeld(postingOf(step))),
+    postPaid: (step) => post(refundPaid(postingOf(step))),
+    releaseMoney: (step) => post(refundReleased(postingOf(step))),
+    postFoundPaid: (step) => post(refundFoundPaid(postingOf(step))),
+    recordEvent: (step) => {
+      const doc = step.doc as RefundDoc;
+      const { collectionId } = doc.data;
+      return [recordEvent({ ...eventOf(step), collectionId, data: presentRefund(doc) })];
+    },
+    openDeliveries: async (step) => ({ actors: await deliveriesOf(eventOf(step)) }),
+    recordContradiction: (step) => alert('contradiction', step),
+    raiseAlert: (step, params) => alert(String(params.kind), step),
+  };
+}
+
+/** Made after the commit, in the order of the chart. */
+export function refundCallEffects(deps: RefundDeps): Calls {
+  /** A process whose settings lack the rail leaves its calls to others. */
+  const onRail =
+    (work: (rail: Rail, view: CallView) => ReturnType<CallEffect['run']>): CallEffect['run'] =>
+    async (view) => {
+      const rail = deps.rails[view.doc.mode];
+      return rail ? work(rail, view) : forAnother;
+    };
+  return {
+    sendRefund: {
+      concurrency: 10,
+      patienceMs: 150_000,
+      factual: true,
+      atMostOnce: {
+        pickupMs: limits.pickupMs,
+        lost: (call, at) => ({ type: 'reverse.unknown', at, askedAt: call.startedAt?.getTime() }),
+      },
+      run: onRail(send),
+    },
+    askRefund: {
+      concurrency: 10,
+      patienceMs: 60_000,
+      factual: true,
+      onlyAsks: true,
+      notBefore: (context) => context.askedAt as number,
+      run: onRail(ask),
+    },
+    tellCollection: { concurrency: 20, patienceMs: 15_000, run: (view) => tellCollection(deps, view) },
+  };
+}
+
+const forAnother: CallPostponed = { postponeMs: 2 * limits.secondMs };
+
+type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
+type EventOf<Kind extends string> = Untimed<Extract<RefundEvent, { type: `${Kind}.${string}` }>>;
+
+function requestOf({ doc }: CallView): ReverseRequest {
+  const { _id: refundId, data } = doc as RefundDoc;
+  const { collectionId, paidReceipt: receipt, msisdn } = data;
+  return { refundId, collectionId, receipt, msisdn, amountTzs: Number(data.amountTzs) };
+}
+
+interface Answered {
+  kind: string;
+  why?: string;
+  code?: string;
+  fault?: Fault;
+  evidence?: Evidence;
+}
+
+/** What is kept of a rail's answer, beside the payment's: the evidence, and an alert where we have to act on it. */
+function kept(view: CallView, operation: 'query' | 'reversal', answer: Answered): Write[] {
+  const { _id, merchantId, mode, data } = view.doc as RefundDoc;
+  const { call, at } = view;
+  const { collectionId } = data;
+  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs: at }, answer);
+  if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
+  const { code, httpStatus, text } = answer.evidence ?? {};
+  const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
+  const kind = answer.code === 'float_insufficient' ? 'float_low' : 'rail_refused';
+  return [...writes, raiseAlert({ kind, at, about: _id, merchantId, mode, detail })];
+}
+
+/** Claimed before anything is sent: whatever becomes of this process, no other sends it again. */
+async function send(rail: Rail, view: CallView): Promise<CallAnswer | { left: true }> {
+  const { at, signal } = view;
+  if (!(await view.claim())) return { left: true };
+  const outcome: ReverseOutcome & { evidence?: Evidence } = rail.reversePayment
+    ? await rail.reversePayment(requestOf(view), signal)
+    : { kind: 'failed', why: 'not_supported', code: 'rejected' };
+  return { event: sendEvent(outcome, view.claimedAt ?? at), writes: kept(view, 'reversal', outcome) };
+}
+
+function sendEvent(outcome: ReverseOutcome, askedAt: number): EventOf<'reverse'> {
+  switch (outcome.kind) {
+    case 'succeeded':
+      return { type: 'reverse.succeeded', askedAt, receipt: outcome.receipt ?? null };
+    case 'failed':
+      return { type: 'reverse.failed', askedAt, code: outcome.code };
+    case 'accepted':
+    case 'notAttempted':
+    case 'unknown':
+      return { type: `reverse.${outcome.kind}`, askedAt };
+  }
+}
+
+async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
+  const { at, signal } = view;
+  const answer: StatusAnswer & { evidence?: Evidence } = rail.queryReversal
+    ? await rail.queryReversal(requestOf(view), signal)
+    : { kind: 'unknown', why: 'unknown_status' };
+  return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
+}
+
+function askEvent(answer: StatusAnswer, askedAt: number): EventOf<'ask'> {
+  switch (answer.kind) {
+    case 'reversed':
+      return { type: 'ask.reversed', askedAt, receipt: answer.receipt ?? null };
+    case 'succeeded':
+    case 'failed':
+    case 'expired':
+    case 'notFound':
+      return { type: 'ask.standing', askedAt };
+    case 'pending':
+    case 'unknown':
+      return { type: 'ask.undecided', askedAt, answer: answer.kind };
+  }
+}
+
+/** The collection hears what became of what it counts; once, however often this call is made. */
+async function tellCollection({ actors }: RefundDeps, { doc, call, at }: CallView): Promise<CallAnswer> {
+  const { data } = doc as RefundDoc;
+  await actors().send(
+    { machine: 'collection', id: data.collectionId },
+    { type: `refund.${String(call.params.outcome)}`, at, amountTzs: Number(data.amountTzs) },
+    { stepId: call.id, cause: { kind: 'call', id: call.id } },
+  );
+  return { event: { type: 'collection.told' } };
+}
