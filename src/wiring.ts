@@ -16,10 +16,7 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { breakerMachine } from '../machines/breaker.ts';
 import { collectionMachine } from '../machines/collection.ts';
 import { deliveryMachine } from '../machines/delivery.ts';
-import { destinationMachine } from '../machines/destination.ts';
 import { endpointMachine } from '../machines/endpoint.ts';
-import { payoutMachine } from '../machines/payout.ts';
-import { refundMachine } from '../machines/refund.ts';
 import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import { quarantineAlert } from './alerts.ts';
@@ -44,8 +41,8 @@ import { Merchants } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import { storesEdition } from './mongo.ts';
 import { Operators } from './operators/operators.ts';
-import { type PayoutDeps, payoutCallEffects, payoutWriteEffects } from './payouts/effects.ts';
-import { BankFiles, Destinations, destinationsSpec, Payouts, payoutsSpec } from './payouts/payouts.ts';
+import { type PayoutDeps, payoutDefinitions } from './payouts/effects.ts';
+import { BankFiles, Destinations, Payouts } from './payouts/payouts.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Bells,
@@ -66,8 +63,8 @@ import {
 import { Recent } from './recent.ts';
 import { reconciliationDefinitions } from './reconciliation/effects.ts';
 import { differenceTerms, Reconciliations } from './reconciliation/reconciliation.ts';
-import { type RefundDeps, refundCallEffects, refundWriteEffects } from './refunds/effects.ts';
-import { Refunds, refundsFor, refundsSpec } from './refunds/refunds.ts';
+import { type RefundDeps, refundDefinitions } from './refunds/effects.ts';
+import { Refunds, refundsFor } from './refunds/refunds.ts';
 import { settlementCallEffects, settlementWriteEffects } from './settlement/effects.ts';
 import {
   SettlementReader,
@@ -316,31 +313,6 @@ interface EffectDeps {
   reconciliation: Parameters<typeof reconciliationDefinitions>[0];
 }
 
-/** The machines of money that has come in: what settles it, and what gives it back. */
-function moneyDefinitions(deps: Pick<EffectDeps, 'settlement' | 'refund'>): MachineDefinition[] {
-  return [
-    {
-      name: 'settlement',
-      plural: settlementsSpec.name,
-      machine: settlementMachine,
-      writes: settlementWriteEffects(),
-      calls: settlementCallEffects(deps.settlement),
-      migrations: settlementMigrations,
-    },
-    {
-      name: 'refund',
-      plural: refundsSpec.name,
-      machine: refundMachine,
-      idPrefix: 'rf',
-      writes: refundWriteEffects(deps.refund),
-      calls: refundCallEffects(deps.refund),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
-      shared: ['terms'],
-      migrations: {},
-    },
-  ];
-}
-
 /** Every machine with its effects, in the order in which a payment meets them. */
 function definitionsOf(deps: EffectDeps): MachineDefinition[] {
   return [
@@ -388,7 +360,15 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       calls: replayCallEffects(deps.webhook),
       migrations: {},
     },
-    ...moneyDefinitions(deps),
+    {
+      name: 'settlement',
+      plural: settlementsSpec.name,
+      machine: settlementMachine,
+      writes: settlementWriteEffects(),
+      calls: settlementCallEffects(deps.settlement),
+      migrations: settlementMigrations,
+    },
+    ...refundDefinitions(deps.refund),
     ...reconciliationDefinitions(deps.reconciliation),
     ...payoutDefinitions(deps.payout),
     {
@@ -398,32 +378,6 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       writes: breakerWriteEffects(),
       calls: breakerCallEffects(deps.breaker),
       migrations: breakerMigrations,
-    },
-  ];
-}
-
-/** Money that merchants are paid: where it may go, and each payout. */
-function payoutDefinitions(deps: PayoutDeps): MachineDefinition[] {
-  return [
-    {
-      name: 'destination',
-      plural: destinationsSpec.name,
-      machine: destinationMachine,
-      idPrefix: 'dst',
-      writes: {},
-      calls: {},
-      migrations: {},
-    },
-    {
-      name: 'payout',
-      plural: payoutsSpec.name,
-      machine: payoutMachine,
-      idPrefix: 'po',
-      writes: payoutWriteEffects(deps),
-      calls: payoutCallEffects(deps),
-      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
-      shared: ['terms'],
-      migrations: {},
     },
   ];
 }

@@ -1,14 +1,23 @@
-import type {
-  CallAnswer,
-  CallEffect,
-  CallLeft,
-  CallView,
-  StepView,
-  Write,
-  WriteEffect,
+import {
+  type CallAnswer,
+  type CallEffect,
+  type CallLeft,
+  type CallView,
+  type MachineDefinition,
+  type StepView,
+  stateText,
+  type Write,
+  type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { PayoutEvent, payoutCalls, payoutWrites } from '../../machines/payout.ts';
+import type { AnyMachineSnapshot } from 'xstate';
+import { destinationMachine } from '../../machines/destination.ts';
+import {
+  type PayoutEvent,
+  type payoutCalls,
+  payoutMachine,
+  type payoutWrites,
+} from '../../machines/payout.ts';
 import { raiseAlert } from '../alerts.ts';
 import {
   hold,
@@ -30,8 +39,9 @@ import {
   type Rails,
   type SendOutcome,
 } from '../rails/rails.ts';
+import { outermost } from '../standing.ts';
 import { givenBack } from './bounds.ts';
-import { byHand, type DestinationDoc, destinationsSpec, type PayoutDoc } from './documents.ts';
+import { byHand, type DestinationDoc, destinationsSpec, type PayoutDoc, payoutsSpec } from './documents.ts';
 
 /** What the effects of a payout need from other rooms. */
 export interface PayoutDeps {
@@ -209,4 +219,30 @@ function askEvent(answer: PayoutAnswer, askedAt: number): EventOf<'ask'> {
 
 function worded({ message }: { message?: string }): { message?: string } {
   return message === undefined ? {} : { message };
+}
+
+/** The machines of the room, with their effects. */
+export function payoutDefinitions(deps: PayoutDeps): MachineDefinition[] {
+  return [
+    {
+      name: 'destination',
+      plural: destinationsSpec.name,
+      machine: destinationMachine,
+      idPrefix: 'dst',
+      writes: {},
+      calls: {},
+      migrations: {},
+    },
+    {
+      name: 'payout',
+      plural: payoutsSpec.name,
+      machine: payoutMachine,
+      idPrefix: 'po',
+      writes: payoutWriteEffects(deps),
+      calls: payoutCallEffects(deps),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      shared: ['terms'],
+      migrations: {},
+    },
+  ];
 }

@@ -1,16 +1,24 @@
-import type {
-  Actors,
-  CallAnswer,
-  CallEffect,
-  CallPostponed,
-  CallView,
-  NewActor,
-  StepView,
-  Write,
-  WriteEffect,
+import {
+  type Actors,
+  type CallAnswer,
+  type CallEffect,
+  type CallPostponed,
+  type CallView,
+  type MachineDefinition,
+  type NewActor,
+  type StepView,
+  stateText,
+  type Write,
+  type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { RefundEvent, refundCalls, refundWrites } from '../../machines/refund.ts';
+import type { AnyMachineSnapshot } from 'xstate';
+import {
+  type RefundEvent,
+  type refundCalls,
+  refundMachine,
+  type refundWrites,
+} from '../../machines/refund.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
@@ -34,7 +42,8 @@ import {
   type ReverseRequest,
   type StatusAnswer,
 } from '../rails/rails.ts';
-import type { RefundDoc } from './documents.ts';
+import { outermost } from '../standing.ts';
+import { type RefundDoc, refundsSpec } from './documents.ts';
 import { presentRefund } from './present.ts';
 
 /** What the effects of a refund need from other rooms. */
@@ -215,4 +224,21 @@ async function tellCollection({ actors }: RefundDeps, { doc, call, at }: CallVie
     { stepId: call.id, cause: { kind: 'call', id: call.id } },
   );
   return { event: { type: 'collection.told' } };
+}
+
+/** The machine of the room, with its effects. */
+export function refundDefinitions(deps: RefundDeps): MachineDefinition[] {
+  return [
+    {
+      name: 'refund',
+      plural: refundsSpec.name,
+      machine: refundMachine,
+      idPrefix: 'rf',
+      writes: refundWriteEffects(deps),
+      calls: refundCallEffects(deps),
+      fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
+      shared: ['terms'],
+      migrations: {},
+    },
+  ];
 }
