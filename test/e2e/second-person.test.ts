@@ -126,6 +126,7 @@ describe('a decision about a payment', () => {
     expect(told.filter((type) => !decidesNothing.includes(type)).sort()).to.deep.equal([
       'operator.acceptedLate',
       'operator.confirmedReturn',
+      'operator.refunded',
       'operator.resolved',
       'operator.returnedLate',
       'operator.reversed',
