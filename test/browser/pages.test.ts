@@ -77,7 +77,12 @@ describe('every page of the console', function () {
     const asked = { mode: 'test', amount: 1_000, destination: to.id };
     const { json: payout } = await post(`/admin/merchants/${merchant.id}/payouts`, asked);
     await post('/admin/payout-files', { mode: 'test' });
-    const actors = [id, review, endpoint, failed.id, days.json.data[0].id, to.id, payout.id];
+    const { json: refund } = await test.call('POST', '/v1/refunds', {
+      token: merchant.key,
+      body: { collection: id, amount: 500 },
+      headers: { 'Idempotency-Key': 'refund-1' },
+    });
+    const actors = [id, review, endpoint, failed.id, days.json.data[0].id, to.id, payout.id, refund.id];
     const ofPayment = ['ledger', 'network', 'deliveries', 'audit', 'raw'].map(
       (tab) => `/actors/${id}?tab=${tab}`,
     );
@@ -97,6 +102,7 @@ describe('every page of the console', function () {
         '/payouts',
         '/payouts/files',
         '/destinations',
+        '/refunds',
         '/ledger',
         `/ledger?merchant=${merchant.id}`,
         '/fees',
