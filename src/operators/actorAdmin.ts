@@ -318,16 +318,18 @@ function heard({ amount, ...told }: Decision & { reason: string }) {
 /** What a store does not allow, in the words of what was asked for. */
 function refusalOf(type: string) {
   return (error: unknown): never => {
-    if (error instanceof BalanceInsufficient) throw balanceInsufficient();
-    if (!(error instanceof StepRefused)) throw error;
+    const isRefused = error instanceof StepRefused;
+    if (!isRefused && !(error instanceof BalanceInsufficient)) throw error;
     // A rehearsal finds out before anything is committed.
-    if (error.write.into === balancesSpec.name) throw balanceInsufficient();
+    const place = isRefused ? error.write.into : balancesSpec.name;
+    // Nothing else takes from what the merchant has available.
+    if (type === 'operator.refunded' && place === balancesSpec.name) throw balanceInsufficient();
     const words: Readonly<Record<string, string>> = {
       [collectionsSpec.name]: 'There is not so much left of this payment that could go back.',
       [receiptsSpec.name]: 'Another collection was paid with this receipt.',
       [proposalsSpec.name]: 'Something else was proposed meanwhile; look again.',
     };
-    throw actionNotAllowed(words[error.write.into] ?? `The books do not allow ${type} now.`);
+    throw actionNotAllowed(words[place] ?? `The books do not allow ${type} now.`);
   };
 }
 

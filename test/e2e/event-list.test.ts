@@ -225,6 +225,8 @@ describe('GET /v1/events', () => {
     const gone = new AbortController();
     const { db } = test.service.wired;
     const ofThem = { ns: `${db.databaseName}.events`, 'command.filter.merchantId.$eq': merchant.id };
+    // By default the profile has a megabyte: of two hundred queries that is too little.
+    await db.createCollection('system.profile', { capped: true, size: 16 * 2 ** 20 });
     await db.command({ profile: 1, filter: { ns: ofThem.ns } });
     const tails = keys.flatMap(({ secret }) =>
       Array.from({ length: perKey }, () =>

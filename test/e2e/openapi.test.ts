@@ -145,6 +145,8 @@ describe('GET /v1/openapi.json', () => {
       'collection.failed',
       'collection.expired',
       'endpoint.test',
+      'refund.succeeded',
+      'refund.failed',
     ]);
   });
 });

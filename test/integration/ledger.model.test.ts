@@ -145,13 +145,12 @@ class Run {
     const isCaptured = chosen.at === 'available' || dates.includes(chosen.at) || chosen.at === 'reversed';
     expect(capture !== undefined).to.equal(isCaptured);
     if (!capture || chosen.at === 'reversed') return;
-    // A settled bucket may hold other payments' money by now: the guard asks for enough money, not for this.
-    if (capture.from === null) expect(chosen.at).to.equal('available');
     await this.#post(successProvedFalse(chosen.of, capture.entry._id, capture.from));
-    if (capture.from && chosen.at === 'available') {
-      const tzs = chosen.of.amountTzs - chosen.of.feeTzs;
-      this.model.shifts.push({ tzs, at: 'available' }, { tzs: -tzs, at: capture.from.bucket });
-    }
+    // A bucket may hold other payments' money by now, and another reversal may have taken this one's: the guard asks for
+    // enough money, not for this.
+    const takenFrom = capture.from?.bucket ?? 'available';
+    const tzs = chosen.of.amountTzs - chosen.of.feeTzs;
+    if (takenFrom !== chosen.at) this.model.shifts.push({ tzs, at: chosen.at }, { tzs: -tzs, at: takenFrom });
     chosen.at = 'reversed';
   }
 
@@ -225,7 +224,11 @@ describe('ledger against a model', function () {
         for await (const breach of checkCounters(books.db, book, new Date(noonMs))) breaches.push(breach);
         expect(breaches).to.deep.equal([]);
       }),
-      { numRuns: sized(15, 40) },
+      {
+        numRuns: sized(15, 40),
+        seed: 1871435913,
+        path: '19:6:4:5:6:4:5:8:9:8:10:11:15:15:15:15:17:17:3:3:20:28:28',
+      },
     );
     const { debitTzs, differenceTzs } = await trialBalance(books.db, 'live');
     expect(debitTzs).to.be.above(0);
