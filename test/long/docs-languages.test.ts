@@ -60,6 +60,23 @@ describe('the samples of /docs', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
+  /** A payment whose money is available. */
+  const sold = async (merchant: TestMerchant): Promise<string> => {
+    const { json } = await merchant.create({ amount: 15_000 });
+    await merchant.tell(json.id, { outcome: 'succeeded' });
+    await merchant.final(json.id);
+    await merchant.settle();
+    return json.id;
+  };
+  const refunded = async (merchant: TestMerchant): Promise<string> => {
+    const { json } = await test.call('POST', '/v1/refunds', {
+      token: merchant.key,
+      body: { collection: await sold(merchant) },
+      headers: { 'Idempotency-Key': 'to-be-read' },
+    });
+    return json.id;
+  };
+
   /** A new object of each kind, so that whatever a sample does to it is possible. */
   const made: Readonly<Record<string, (merchant: TestMerchant) => Promise<string>>> = {
     col: async (merchant) => (await merchant.create({ phone: '255700000021' })).json.id,
@@ -78,12 +95,13 @@ describe('the samples of /docs', function () {
       return days.id;
     },
     we: async (merchant) => (await test.endpoint(merchant.id, receiver.url)).id,
+    rf: refunded,
   };
 
   async function withRealIds(sample: string, merchant: TestMerchant): Promise<string> {
     let filled = sample;
     for (const [id, prefix] of sample.matchAll(/\b([a-z]+)_01K5J8Q2R3S4T5V6W7X8Y9Z0AB\b/g)) {
-      const make = made[prefix!];
+      const make = prefix === 'col' && sample.includes('/v1/refunds') ? sold : made[prefix!];
       if (!make) throw new Error(`${id} is printed, and this test cannot make one: add it to \`made\``);
       filled = filled.replaceAll(id, await make(merchant));
     }
