@@ -130,11 +130,11 @@ describe('the samples of /docs', function () {
         const file = join(folder, `${id}.${ending}`);
         const printed = await withRealIds(sample!.code, merchant);
         await writeFile(file, printed);
-        const { stdout } = await promisify(execFile)(command, [...given, file], { env: environment }).catch(
-          (error: { stdout: string; stderr: string }) => {
-            throw new Error(`${id} in ${language}:\n${printed}\n${error.stdout}${error.stderr}`);
-          },
-        );
+        const { stdout } = await promisify(execFile)(command, [...given, file], {
+          ...{ env: environment, maxBuffer: 16 * 2 ** 20 },
+        }).catch((error: { stdout: string; stderr: string }) => {
+          throw new Error(`${id} in ${language}:\n${printed}\n${error.stdout}${error.stderr}`);
+        });
         if (answer) expect(stdout, id).to.not.equal('');
         if (answer && language === 'curl')
           expect(JSON.parse(stdout).object, id).to.equal(JSON.parse(answer.code).object);

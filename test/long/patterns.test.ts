@@ -28,7 +28,21 @@ const spared: Readonly<Record<string, string>> = {
     'every run of separators is ended by a digit, so nothing is tried twice',
   '/\\b(kusanya_[a-z]+_(?:sk_)?|whsec_)[\\w+/-]{8,}={0,2}/g': 'after eight letters it can no longer fail',
   '/^(.+)\\.\\d+\\.\\d+$/': 'ids of our own calls',
-  '/underReview|latePaid\\.(held|returning)|^failing|lastTry|^held$|halfOpen/': 'states of our own charts',
+  '/underReview|latePaid\\.(held|returning)|^failing|lastTry|^held$|halfOpen|^entered/':
+    'states of our own charts',
+  '/^(failed|expired|disabled|open|returned)|reversed|quarantined/': 'states of our own charts',
+  '/;\\s*q=/': 'begins at a semicolon only, so nothing is tried twice',
+  '/^[ -]*(?:(?:\\+[ -]*)?2[ -]*5[ -]*5|0)[ -]*[67](?:[ -]*[0-9]){8}[ -]*$/':
+    'every run of separators is ended by a digit, so nothing is tried twice',
+  '/\\b(settlement|organi[sz]ation withdrawal|(to|from) (the )?bank|working account)\\b/i':
+    'a field of a statement that an operator brings',
+  '/\\b(business payment|business pay bill|b2c|b2b|salary payment|payout)\\b/i':
+    'a field of a statement that an operator brings',
+  '/^\\s*(\\(|(TZS|TSh\\.?)?\\s*-)/i': 'a field of a statement that an operator brings',
+  '/\\bcurrency\\b\\W*([A-Z]{3})\\b/i': 'a field of a statement that an operator brings',
+  '/\\bshort\\s*code\\b\\W*(\\d{3,10})\\b/i': 'a field of a statement that an operator brings',
+  '/^(?:(?:receipt|completedAt|initiatedAt|details|status|paidIn|withdrawn|balance|confirmed|reason|party|linked|account|currency)=[^=;]+(?:;|$))*$/u':
+    'read once, from the settings',
   '/<link[^>]*href="https?:[^>]*>/g': 'the page of a library',
   '/<%([-=]) *(\\w+) *%>/g': 'the page of a library',
   '/`([^`]+)`|\\*\\*([\\s\\S]+?)\\*\\*|\\*([^*\\s][^*]*)\\*|\\[((?:[^\\]`]|`[^`]*`)+)\\]\\(([^)\\s]+)\\)/g':
