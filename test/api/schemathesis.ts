@@ -32,6 +32,8 @@ ${[
   // Whether an address can be reached,
   'POST /v1/webhook_endpoints',
   'PATCH /v1/webhook_endpoints/{id}',
+  // how much of a payment is left to go back,
+  'POST /v1/refunds',
   // and which outcome a failure code goes with, is in no schema.
   'POST /v1/test_helpers/collections/{id}/outcome',
 ]
