@@ -1,4 +1,10 @@
-import type { Clock, Doc, Lease, MongoCollectionSpec } from '@kusanya/durable-actors';
+import {
+  type Clock,
+  type Doc,
+  isDuplicateKey,
+  type Lease,
+  type MongoCollectionSpec,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { NotSent } from './port.ts';
 
@@ -85,7 +91,7 @@ export class PhoneTurns {
       await this.#turns.updateOne({ _id: msisdn, $or: isFree }, change, { upsert: true });
       return true;
     } catch (error) {
-      if ((error as { code?: number }).code === 11_000) return false;
+      if (isDuplicateKey(error)) return false;
       throw error;
     }
   }

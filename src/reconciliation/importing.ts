@@ -1,4 +1,4 @@
-import type { CallAnswer, CallView } from '@kusanya/durable-actors';
+import { type CallAnswer, type CallView, isDuplicateKey } from '@kusanya/durable-actors';
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { int64 } from '../mongo.ts';
 import {
@@ -16,8 +16,6 @@ import { pageId } from './uploading.ts';
 export interface ImportDeps {
   db: Db;
 }
-
-const duplicateKey = 11_000;
 
 /** Keeps one page of lines. Made again after a kill it finds its own lines and counts them the same. */
 export async function importPage({ db }: ImportDeps, { doc }: CallView): Promise<CallAnswer> {
@@ -72,10 +70,8 @@ async function inserted(lines: Lines, docs: readonly StatementLineDoc[]): Promis
     await lines.bulkWrite(writes, { ordered: false });
     return [];
   } catch (error) {
-    if (!(error instanceof MongoBulkWriteError)) throw error;
-    const faults = [error.writeErrors].flat();
-    if (faults.length === 0 || faults.some(({ code }) => code !== duplicateKey)) throw error;
-    return faults.map(({ index }) => docs[index]!);
+    if (!(error instanceof MongoBulkWriteError && isDuplicateKey(error))) throw error;
+    return [error.writeErrors].flat().map(({ index }) => docs[index]!);
   }
 }
 

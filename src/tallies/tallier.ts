@@ -1,5 +1,5 @@
-import { type Clock, failpoint, stopwatch } from '@kusanya/durable-actors';
-import { type AnyBulkWriteOperation, type BulkWriteOptions, type Db, MongoBulkWriteError } from 'mongodb';
+import { type Clock, failpoint, isDuplicateKey, stopwatch } from '@kusanya/durable-actors';
+import type { AnyBulkWriteOperation, BulkWriteOptions, Db } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import {
@@ -180,11 +180,7 @@ export class Tallier {
     try {
       await this.#tallies.bulkWrite(writes, { ordered: false, ...options });
     } catch (error) {
-      const isOvertaken =
-        error instanceof MongoBulkWriteError &&
-        [error.writeErrors].flat().every(({ code }) => code === 11_000) &&
-        error.result.getWriteConcernError() === undefined;
-      if (!isOvertaken) throw error;
+      if (!isDuplicateKey(error)) throw error; // another process has counted further
     }
   }
 
@@ -213,10 +209,14 @@ export class Tallier {
     const openMs = hourOf(untilMs);
     const firstMs = hourOf((await source.oldestMs()) ?? untilMs);
     const progress = { _id: kind, begunAt, fromMs: openMs, toMs: openMs, firstMs };
-    // Where an operator has asked once more meanwhile, the next run begins anew.
     const filter = { _id: kind, wantedAt: stored?.wantedAt ? { $eq: stored.wantedAt } : { $exists: false } };
-    await this.#stored.replaceOne(filter, progress, { upsert: true });
-    return progress;
+    try {
+      await this.#stored.replaceOne(filter, progress, { upsert: true });
+      return progress;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return this.#progressOf(source, untilMs); // another process began just now, or an operator has asked once more
+    }
   }
 
   /** Says how far it is, unless everything was begun anew meanwhile. */

@@ -181,7 +181,10 @@ describe('/v1/webhook_endpoints', () => {
     const all = await until(async () => {
       const { data } = await list();
       return (
-        data.length === 2 && data.every((each: { attempts: object[] }) => each.attempts.length === 1) && data
+        data.length === 2 &&
+        data.every((each: { attempts: object[] }) => each.attempts.length === 1) &&
+        data[0].next_attempt_at && // an attempt is written before its delivery goes on
+        data
       );
     });
     const [failed, test1] = all;

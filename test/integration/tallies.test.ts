@@ -221,6 +221,22 @@ describe('tallies', function () {
     await expectTrue();
   });
 
+  it('begin anew where somebody else began, or an operator asked, at the same moment', async () => {
+    await insertEvents(spread(100, 8 * hourMs));
+    const asked: Promise<unknown>[] = [];
+    const meanwhile = {
+      now: () => {
+        const wanted = { $set: { wantedAt: new Date(nowMs) } };
+        const kinds = asked.length > 0 ? [] : ['payments', 'webhooks'];
+        asked.push(...kinds.map((_id) => progress().updateOne({ _id }, wanted, { upsert: true })));
+        return clock.now();
+      },
+    };
+    await new Tallier({ db: till.db, clock: meanwhile, log }).run(nowMs);
+    expect(await Promise.all(asked)).to.have.length(2);
+    await expectTrue();
+  });
+
   it('go on after days without a worker', async () => {
     await insertEvents(spread(100, 8 * hourMs));
     await tallier().run();

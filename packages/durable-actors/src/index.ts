@@ -8,6 +8,7 @@ export { BatchReader, eachOf } from './batch.ts';
 export { type Clock, MovableClock, SystemClock, stopwatch } from './clock.ts';
 export { type CommitOutcome, type CommittedBatch, Committer } from './commit.ts';
 export * from './document.ts';
+export { isDuplicateKey } from './duplicate.ts';
 export { armFailpoint, enginePoints, failpoint } from './failpoint.ts';
 export { type Handover, queueNames } from './handover.ts';
 export type { Lanes } from './lanes.ts';

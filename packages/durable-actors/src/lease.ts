@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import type { Clock } from './clock.ts';
+import { isDuplicateKey } from './duplicate.ts';
 import type { Log } from './log.ts';
 import type { Doc, MongoCollectionSpec } from './mongo.ts';
 
@@ -59,7 +60,7 @@ export class Lease {
       );
       return true;
     } catch (error) {
-      if ((error as { code?: number }).code === 11_000) return false;
+      if (isDuplicateKey(error)) return false;
       throw error;
     }
   }

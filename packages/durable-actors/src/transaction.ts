@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientSession, type Db, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { stopwatch } from './clock.ts';
 import { type Command, commandsOf, type Look, looksOf } from './commands.ts';
+import { isDuplicateCode } from './duplicate.ts';
 import { failpoint } from './failpoint.ts';
 import type { Log } from './log.ts';
 import { durable, isLineFault, isOutage, type Write } from './mongo.ts';
@@ -46,7 +47,6 @@ export class CommitUnknown extends MongoError {
   }
 }
 
-const duplicateKey = 11_000;
 const writeConflict = 112;
 /** So often a batch that meets another's transaction is tried as it is: as a rule that one ends within milliseconds. */
 const conflictRounds = 5;
@@ -131,7 +131,7 @@ export class Transactions {
     // The driver lets a plain command inherit nothing.
     const answer = await this.#options.db.command(command, { session, ignoreUndefined: true });
     const fault = (answer.writeErrors as WriteFault[] | undefined)?.[0];
-    if (fault?.code === duplicateKey) throw new Refused(writes[fault.index]);
+    if (fault && isDuplicateCode(fault)) throw new Refused(writes[fault.index]);
     if (fault) throw new MongoServerError(fault);
     if (answer.n < mustMatch) throw new Refused(writes.length === 1 ? writes[0] : undefined);
     this.counts.documents += writes.length;

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Clock, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type Clock, type Doc, isDuplicateKey, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { MpesaConfig } from '../../config.ts';
 import { seal, secretsKeyOf, unseal } from '../../seal.ts';
@@ -65,7 +65,7 @@ export class StoredSessions implements SessionStore {
       );
       return true;
     } catch (error) {
-      if ((error as { code?: number }).code === 11_000) return false;
+      if (isDuplicateKey(error)) return false;
       throw error;
     }
   }
