@@ -29,7 +29,7 @@ import {
 } from './http/http.ts';
 import type { Log } from './log.ts';
 import { DashboardLinks } from './merchants/merchants.ts';
-import { tellWrongTokens } from './operators/operators.ts';
+import { type Operators, tellWrongTokens } from './operators/operators.ts';
 import type { Principal } from './principal.ts';
 import type { Callbacks } from './rails/rails.ts';
 
@@ -43,6 +43,7 @@ export interface MerchantAppDeps extends DashboardDeps {
   rateLimiter: RateLimiter;
   refusals: Refusals;
   callbacks: Callbacks;
+  operators: Operators;
   health: Health;
   observe?: (line: AccessLine) => void;
 }

@@ -245,6 +245,7 @@ async function startListeners(
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
       ...{ clock, log, config, collections, health, observe, db, merchants, refunds: wired.refunds },
+      operators: wired.operators,
       readHistory: (actor, limit) => readHistory(db, actor, limit),
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock, secretsKey: config.secretsKey }),

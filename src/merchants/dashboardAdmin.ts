@@ -18,7 +18,7 @@ interface DashboardAdminDeps extends CommandDeps {
   config: Pick<Config, 'publicBaseUrl' | 'port'>;
 }
 
-/** An operator's link into a merchant's dashboard (CONTRACT 22.2): for the merchant, or to see what they see. */
+/** An operator's link into a merchant's dashboard (CONTRACT 24.2): for the merchant, or to see what they see. */
 export function openDashboard(deps: DashboardAdminDeps) {
   return forCommands(deps, {
     doc: described(

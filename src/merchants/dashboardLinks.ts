@@ -18,7 +18,7 @@ export interface DashboardEntry {
   merchantId: string;
   mode: Mode;
   role: DashboardRole;
-  /** The key, or the operator, that asked for it. */
+  /** The key, or the operator by name, that asked for it. */
   keyId?: string;
   operator?: string;
 }
@@ -67,16 +67,22 @@ interface Known {
   findKey(id: string): Promise<ApiKey | undefined>;
 }
 
+interface Staff {
+  isActive(name: string): Promise<boolean>;
+}
+
 /** Links into the dashboard, and who is behind a session that one of them began. */
 export class DashboardLinks {
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #merchants: Known;
+  readonly #operators: Staff;
 
-  constructor({ db, clock, merchants }: { db: Db; clock: Clock; merchants: Known }) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#merchants = merchants;
+  constructor(deps: { db: Db; clock: Clock; merchants: Known; operators: Staff }) {
+    this.#db = deps.db;
+    this.#clock = deps.clock;
+    this.#merchants = deps.merchants;
+    this.#operators = deps.operators;
   }
 
   /** Takes a link, which is good for once. Undefined: it was taken, it is too old, or there never was one. */
@@ -94,19 +100,25 @@ export class DashboardLinks {
 
   /**
    * For whom a session acts: its own id stands in the place of a key's. Undefined where it is over: the merchant is
-   * suspended, or the key that asked for the link is no more.
+   * suspended, or the key or the operator that asked for the link is no more.
    */
-  async principalOf({ _id, merchantId, mode, keyId }: DashboardEntry): Promise<Principal | undefined> {
-    const [merchant, key] = await Promise.all([
+  async principalOf({
+    _id,
+    merchantId,
+    mode,
+    keyId,
+    operator,
+  }: DashboardEntry): Promise<Principal | undefined> {
+    const [merchant, isWelcome] = await Promise.all([
       this.#merchants.find(merchantId),
-      keyId === undefined ? undefined : this.#merchants.findKey(keyId),
+      operator === undefined ? this.#isGood(keyId) : this.#operators.isActive(operator),
     ]);
-    if (!merchant || merchant.suspended) return undefined;
-    if (keyId !== undefined && !this.#isGood(key)) return undefined;
+    if (!merchant || merchant.suspended || !isWelcome) return undefined;
     return { merchantId, mode, keyId: _id, merchant };
   }
 
-  #isGood(key: ApiKey | undefined): boolean {
+  async #isGood(keyId: string | undefined): Promise<boolean> {
+    const key = keyId === undefined ? undefined : await this.#merchants.findKey(keyId);
     if (!key || key.revokedAt) return false;
     return key.expiresAt === undefined || key.expiresAt.getTime() > this.#clock.now();
   }

@@ -30,7 +30,7 @@ export const DashboardRoleField = Type.Enum([...dashboardRoles], {
 
 const perMinute = limits.dashboardLinksPerMinute;
 
-/** POST /v1/dashboard_links (CONTRACT 22.1). */
+/** POST /v1/dashboard_links (CONTRACT 24.1). */
 export function createDashboardLink({ config, clock, commit, rateLimiter }: DashboardLinkDeps) {
   return forMerchants({
     doc: {

@@ -114,6 +114,12 @@ export class Operators {
     return name === firstAdmin || (await this.#stored.findOne({ name: { $eq: name } })) !== null;
   }
 
+  /** Whether somebody of that name is an operator now. */
+  async isActive(name: string): Promise<boolean> {
+    if (name === firstAdmin) return true;
+    return (await this.#stored.findOne({ name: { $eq: name }, revokedAt: { $exists: false } })) !== null;
+  }
+
   /** Operators, newest first, below a cursor. */
   async list(limit: number, startingAfter?: string): Promise<OperatorDoc[]> {
     const filter = startingAfter ? { _id: { $lt: startingAfter } } : {};

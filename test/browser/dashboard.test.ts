@@ -14,7 +14,7 @@ import {
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-/** The merchants' dashboard in a real browser (CONTRACT 22): any complaint of it is a fault. */
+/** The merchants' dashboard in a real browser (CONTRACT 24): any complaint of it is a fault. */
 describe('the dashboard in a browser', function () {
   this.timeout(120_000);
   let browser: Browser | undefined;

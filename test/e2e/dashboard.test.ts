@@ -11,7 +11,7 @@ import {
 import { until } from '../support/until.ts';
 import { Visitor } from '../support/visitor.ts';
 
-/** The merchants' dashboard (CONTRACT 22). What its pages look like is in test/browser/dashboard.test.ts. */
+/** The merchants' dashboard (CONTRACT 24). What its pages look like is in test/browser/dashboard.test.ts. */
 describe('the dashboard', () => {
   let test: TestService;
   let merchant: TestMerchant;
@@ -163,6 +163,23 @@ describe('the dashboard', () => {
       const other = await signedIn();
       await test.call('DELETE', `/admin/keys/${id}?reason=it+leaked`);
       expect([await isIn(visitor), await isIn(other)]).to.deep.equal([false, true]);
+    });
+
+    it('with the operator who made its link', async () => {
+      const { json: operator } = await test.call('POST', '/admin/operators', {
+        body: { name: 'Neema', role: 'operator', reason: 'a test' },
+      });
+      const link = () =>
+        test.call('POST', `/admin/merchants/${merchant.id}/dashboard_links`, {
+          token: operator.token,
+          body: { mode: 'test', role: 'view', reason: 'a test' },
+        });
+      const { visitor } = await enter((await link()).json.url);
+      const unused = (await link()).json.url;
+      expect(await isIn(visitor)).to.equal(true);
+      await test.call('DELETE', `/admin/operators/${operator.id}?reason=it+leaked`);
+      expect(await isIn(visitor)).to.equal(false);
+      expect((await enter(unused)).answer.status).to.equal(401);
     });
 
     it('when the merchant is suspended', async () => {
