@@ -121,11 +121,17 @@ function operationOf(route: Route, components: Components): Json {
     summary,
     description,
     tags: [tag],
-    security: auth === 'none' ? [] : [{ [auth === 'merchant' ? 'apiKey' : 'operatorToken']: [] }],
+    security: auth === 'none' ? [] : [securityOf(route)],
     parameters: parameters(route, components),
     ...(operation.body ? { requestBody: requestBody(operation.doc, operation.body, components) } : {}),
     responses,
   };
+}
+
+/** What an operation wants of its credentials: in OpenAPI 3.1 the roles of a scheme stand beside its name. */
+function securityOf({ auth, operation }: Route): Record<string, string[]> {
+  if (auth !== 'merchant') return { operatorToken: [] };
+  return { apiKey: operation.scope === undefined ? [] : [operation.scope] };
 }
 
 /** A status that a route answers in a form of its own, and that every route can answer as an error. */
@@ -183,7 +189,7 @@ export function errorCodesOf({ method, auth, operation }: Route): ErrorCode[] {
   if (auth !== 'none') codes.push('api_key_missing', 'api_key_invalid', 'rate_limited');
   if (auth === 'merchant' && method !== 'GET') codes.push('merchant_suspended');
   if (auth !== 'none' && auth !== 'merchant') codes.push('permission_denied');
-  if (operation.testOnly) codes.push('permission_denied');
+  if (operation.testOnly || operation.scope) codes.push('permission_denied');
   if (operation.params) codes.push('resource_not_found');
   if ((operation.query as { required?: string[] } | undefined)?.required?.length)
     codes.push('parameter_missing');

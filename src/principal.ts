@@ -31,9 +31,15 @@ export interface MerchantLimits {
   rateLimitPerSecond?: number;
 }
 
+/** What a live key may do only where it was given (CONTRACT 2.9): all of it moves money that is the merchant's. */
+export const keyScopes = ['payouts', 'refunds'] as const;
+export type KeyScope = (typeof keyScopes)[number];
+
 /** Who is behind an API key (CONTRACT 2.7), with the merchant's record. */
 export interface Principal extends Whose {
   /** Of the key; in the dashboard of the session (`dsh_…`), which acts in the place of one. */
   readonly keyId: string;
+  /** Of the key; a session of the dashboard has none. */
+  readonly scopes: readonly KeyScope[];
   readonly merchant: Merchant;
 }

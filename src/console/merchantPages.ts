@@ -190,6 +190,8 @@ function merchantForms(
       title: `New ${mode} key`,
       fixed: { mode },
       hint: 'The secret is shown once.',
+      only: mode === 'live' ? ['scopes'] : [],
+      fields: { scopes: { label: 'may also order', hint: 'None ticked: it collects and reads.' } },
       submit: 'Issue',
       isDangerous: mode === 'live',
     }),
@@ -289,6 +291,7 @@ function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
         cell: ({ id, last4 }) => html`${idLink(visit, id)} <span class="quiet">ends in ${last4}</span>`,
       },
       { head: 'State', cell: (key) => keyState(key, visit.nowMs) },
+      { head: 'May also order', cell: ({ scopes }) => scopes.join(', ') || '–' },
       {
         head: 'Issued',
         cell: ({ created_at, created_by }) =>

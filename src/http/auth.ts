@@ -1,4 +1,4 @@
-import type { Principal } from '../principal.ts';
+import type { KeyScope, Principal } from '../principal.ts';
 import { apiKeyInvalid, apiKeyMissing, merchantSuspended, permissionDenied } from './errors.ts';
 import type { OperatorPrincipal, Role } from './route.ts';
 
@@ -27,6 +27,14 @@ export function refuseSuspended({ merchant }: Principal): void {
 export function refuseLive({ mode }: Principal): void {
   if (mode === 'test') return;
   throw permissionDenied('Test helpers take a test key (kusanya_test_sk_…). Nothing was changed.');
+}
+
+/** What moves the merchant's money takes a key that was given the scope (CONTRACT 2.9). */
+export function refuseUnscoped({ scopes }: Principal, scope: KeyScope): void {
+  if (scopes.includes(scope)) return;
+  throw permissionDenied(
+    `This key has not the scope \`${scope}\`: ask the operator for one that has it. Nothing was created or changed.`,
+  );
 }
 
 /** The operator of `Authorization: Bearer <token>`, whose role must reach `role`. */

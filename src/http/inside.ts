@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Principal } from '../principal.ts';
-import { refuseLive, refuseSuspended, roleAllows } from './auth.ts';
+import { refuseLive, refuseSuspended, refuseUnscoped, roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
 import { type IdempotencyStore, producedOnce } from './idempotency.ts';
 import type {
@@ -76,6 +76,7 @@ export function insideOfMerchants(
       admit: ({ method, operation }, principal) => {
         if (method !== 'GET') refuseSuspended(principal);
         if (operation.testOnly) refuseLive(principal);
+        if (operation.scope) refuseUnscoped(principal, operation.scope);
       },
       carryOut: ({ method, path, operation }, call, handle) => {
         const { idempotencyKey: key, principal, body, requestId, params = {} } = call;

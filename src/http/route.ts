@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Write } from '@kusanya/durable-actors';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Principal } from '../principal.ts';
+import type { KeyScope, Principal } from '../principal.ts';
 import type { ErrorCode, Fault } from './errors.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -112,6 +112,8 @@ export interface Operation<
   once?: boolean;
   /** For test keys; a live one is refused before anything is looked at. */
   testOnly?: boolean;
+  /** For keys that were given this; another one is refused before anything is looked at. */
+  scope?: KeyScope;
   /** Faults that a schema cannot say. Runs on any object, also where the schema already found faults. */
   check?(body: Readonly<Record<string, unknown>>, principal: Who): Fault[];
   /** A method, so that an operation of known schemas is one of any: who calls it has checked by these very schemas. */

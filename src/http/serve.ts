@@ -13,6 +13,7 @@ import {
   authenticateOperator,
   refuseLive,
   refuseSuspended,
+  refuseUnscoped,
 } from './auth.ts';
 import { readJson, readRaw, streamOf } from './body.ts';
 import {
@@ -147,6 +148,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
     if (limitRate) await inTime(limitRate(ctx, principal as Principal));
     if (route.auth === 'merchant' && route.method !== 'GET') refuseSuspended(principal as Principal);
     if (operation.testOnly) refuseLive(principal as Principal);
+    if (operation.scope) refuseUnscoped(principal as Principal, operation.scope);
     const body = checkBody ? await sent(readBody(ctx, (body) => checkBody(body, principal))) : undefined;
     const raw =
       operation.rawMaxBytes === undefined ? undefined : await sent(readRaw(ctx, operation.rawMaxBytes));

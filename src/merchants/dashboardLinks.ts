@@ -114,7 +114,7 @@ export class DashboardLinks {
       operator === undefined ? this.#isGood(keyId) : this.#operators.isActive(operator),
     ]);
     if (!merchant || merchant.suspended || !isWelcome) return undefined;
-    return { merchantId, mode, keyId: _id, merchant };
+    return { merchantId, mode, keyId: _id, scopes: [], merchant };
   }
 
   async #isGood(keyId: string | undefined): Promise<boolean> {

@@ -12,7 +12,8 @@ import {
 } from '../desk/desk.ts';
 import { actionNotAllowed, forOperators, listAnswer } from '../http/http.ts';
 import { limits } from '../limits.ts';
-import { type ApiKey, type Merchants, newKey, revokeKey, rotateKey } from './merchants.ts';
+import { keyScopes } from '../principal.ts';
+import { type ApiKey, type Merchants, newKey, revokeKey, rotateKey, scopesOf } from './merchants.ts';
 
 /** Merchants' API keys. A secret is shown once and kept nowhere. */
 interface KeyAdminDeps extends CommandDeps {
@@ -20,12 +21,15 @@ interface KeyAdminDeps extends CommandDeps {
   config: Pick<Config, 'keyHashSecret'>;
 }
 
+const Scopes = Type.Array(Type.Enum([...keyScopes]), { uniqueItems: true, maxItems: keyScopes.length });
+
 function presentKey(key: ApiKey) {
   return {
     id: key._id,
     object: 'api_key',
     merchant_id: key.merchantId,
     mode: key.mode,
+    scopes: scopesOf(key),
     last4: key.last4,
     created_by: key.createdBy,
     created_at: key.createdAt.toISOString(),
@@ -38,15 +42,20 @@ function presentKey(key: ApiKey) {
 
 export function issueKey(deps: KeyAdminDeps) {
   return forCommands(deps, {
-    doc: described('issueKey', 'Issue an API key', 201, 'The secret is shown once.'),
+    doc: described(
+      'issueKey',
+      'Issue an API key',
+      201,
+      'The secret is shown once. `scopes`: what a live key may do beside reading and collecting; a test key may do all.',
+    ),
     once: true,
     params: idParam('mer'),
-    body: commandBody('NewApiKey', { mode: ModeField }),
-    handler: async (command, { params, body: { mode } }) => {
+    body: commandBody('NewApiKey', { mode: ModeField, scopes: Type.Optional(Scopes) }),
+    handler: async (command, { params, body: { mode, scopes } }) => {
       const { _id: merchantId } = await found(deps.merchants.find(params.id));
       const { at: atMs, by } = command;
       const { keyHashSecret: hashSecret } = deps.config;
-      const { record, secret, writes } = newKey({ merchantId, mode, by, atMs, hashSecret });
+      const { record, secret, writes } = newKey({ merchantId, mode, scopes, by, atMs, hashSecret });
       const after = presentKey(record);
       await command.commit(writes, { action: 'key.issued', target: record._id, merchantId, after });
       return { status: 201, body: { ...after, secret } };
@@ -72,7 +81,7 @@ export function rotateApiKey(deps: KeyAdminDeps) {
       'rotateKey',
       'Replace a key',
       201,
-      'A new key; the old one lives on for the overlap. The secret is shown once.',
+      'A new key with the same scopes; the old one lives on for the overlap. The secret is shown once.',
       ['action_not_allowed'],
     ),
     once: true,

@@ -4,6 +4,7 @@ import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
 import type { UpdateFilter } from 'mongodb';
 import { newId } from '../ids.ts';
 import type { Mode } from '../mode.ts';
+import { type KeyScope, keyScopes } from '../principal.ts';
 
 /**
  * API keys look like `kusanya_test_sk_` + 32 random base62 characters (190 bits) + 6 characters of checksum
@@ -65,6 +66,8 @@ export interface ApiKey {
   _id: string;
   merchantId: string;
   mode: Mode;
+  /** Of a live key; absent: none. A test key has all of them. */
+  scopes?: KeyScope[];
   /** HMAC-SHA256 of the secret, hex. */
   hash: string;
   /** The secret's last four characters, to recognise it by. */
@@ -88,9 +91,15 @@ export const apiKeysSpec: MongoCollectionSpec = {
   indexes: [{ key: { hash: 1 }, unique: true }, { key: { merchantId: 1, _id: 1 } }],
 };
 
+/** What a key may do beside reading and collecting (CONTRACT 2.9). No money is at stake in test mode. */
+export function scopesOf({ mode, scopes = [] }: Pick<ApiKey, 'mode' | 'scopes'>): readonly KeyScope[] {
+  return mode === 'test' ? keyScopes : scopes;
+}
+
 export interface NewKey {
   merchantId: string;
   mode: Mode;
+  scopes?: readonly KeyScope[] | undefined;
   /** The operator's name. */
   by: string;
   /** `keyHashSecret` of the configuration. */
@@ -108,6 +117,7 @@ export function newKey(input: NewKey): { record: ApiKey; secret: string; writes:
     _id: newId('key', input.atMs),
     merchantId: input.merchantId,
     mode: input.mode,
+    ...(input.scopes?.length ? { scopes: keyScopes.filter((each) => input.scopes?.includes(each)) } : {}),
     hash: hashKey(secret, input.hashSecret),
     last4: secret.slice(-4),
     createdBy: input.by,
@@ -119,7 +129,7 @@ export function newKey(input: NewKey): { record: ApiKey; secret: string; writes:
 }
 
 /**
- * A key that takes another's place; the old one lives on for `overlapMs` (0: not at all). An end that was
+ * A key that takes another's place and may do the same; the old one lives on for `overlapMs` (0: not at all). An end that was
  * already nearer stays. Committing it for a revoked key is a `race`.
  */
 export function rotateKey(
@@ -132,6 +142,7 @@ export function rotateKey(
   const made = newKey({
     merchantId: old.merchantId,
     mode: old.mode,
+    scopes: old.scopes,
     by,
     hashSecret,
     atMs,

@@ -16,7 +16,7 @@ import { overtaken } from '../overtaken.ts';
 import type { Merchant, MerchantLimits, Principal } from '../principal.ts';
 import { Refused } from '../refused.ts';
 import { type Own, ownOf, surelyOwn, type Whose } from '../whose.ts';
-import { type ApiKey, apiKeysSpec, hashKey, modeOfKey, revokeKey } from './keys.ts';
+import { type ApiKey, apiKeysSpec, hashKey, modeOfKey, revokeKey, scopesOf } from './keys.ts';
 
 export {
   type DashboardEntry,
@@ -26,7 +26,16 @@ export {
   dashboardRoles,
   newDashboardLink,
 } from './dashboardLinks.ts';
-export { type ApiKey, apiKeysSpec, checksum, hashKey, newKey, revokeKey, rotateKey } from './keys.ts';
+export {
+  type ApiKey,
+  apiKeysSpec,
+  checksum,
+  hashKey,
+  newKey,
+  revokeKey,
+  rotateKey,
+  scopesOf,
+} from './keys.ts';
 
 export const merchantsSpec: MongoCollectionSpec = {
   name: 'merchants',
@@ -289,7 +298,10 @@ export class Merchants {
     if (key.revokedAt) return undefined;
     const merchant = await this.find(key.merchantId);
     if (!merchant) return undefined;
-    const principal = { merchantId: merchant._id, mode: key.mode, keyId: key._id, merchant };
+    const principal = {
+      ...{ merchantId: merchant._id, mode: key.mode, keyId: key._id },
+      ...{ scopes: scopesOf(key), merchant },
+    };
     return {
       principal: Object.freeze(principal),
       expiresAtMs: key.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,

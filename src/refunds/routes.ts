@@ -35,7 +35,8 @@ export function createRefund(refunds: OwnRefunds) {
       description:
         'An addition to the interface. Gives a collection that succeeded back to its customer, whole or in part. Your ' +
         'part is set aside at once, out of `available`; pending money cannot be used. `created` ends as `succeeded`, or ' +
-        'as `failed`, and then your money is available again. Amounts are in whole Tanzanian shillings.',
+        'as `failed`, and then your money is available again. A live key needs the scope `refunds`, which the operator ' +
+        'gives. Amounts are in whole Tanzanian shillings.',
       tag,
       answers: {
         202: {
@@ -53,6 +54,7 @@ export function createRefund(refunds: OwnRefunds) {
       ],
     },
     idempotent: true,
+    scope: 'refunds',
     body: CreateRefund,
     handler: async ({ principal, body, requestId, recordWrite }) => {
       try {

@@ -233,7 +233,7 @@ describe('refunds', function () {
     const { merchant, id } = await paid();
     const stranger = await test.merchant();
     expect((await ask(stranger, { collection: id })).status).to.equal(404);
-    const live = await test.issueKey(merchant.id, 'live');
+    const live = await test.issueKey(merchant.id, 'live', ['refunds']);
     expect((await ask({ ...merchant, key: live.secret }, { collection: id })).status).to.equal(404);
     const { json: failed } = await merchant.create({ phone: '255700000004' });
     await merchant.final(failed.id);

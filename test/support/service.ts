@@ -14,6 +14,7 @@ import type { Health } from '../../src/http/http.ts';
 import { isIsoTime } from '../../src/http/http.ts';
 import { createLog } from '../../src/log.ts';
 import type { OpenApiDocument } from '../../src/openapi.ts';
+import type { KeyScope } from '../../src/principal.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type Call, type Reply, call as send } from './call.ts';
 import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
@@ -48,7 +49,11 @@ export interface TestService {
   /** A payment of which the network never knows, under review. Needs a clock that moves: it outlives its prompt. */
   underReview(merchant: TestMerchant): Promise<{ id: string }>;
   /** A further key of a merchant: `{ id, secret, … }`. */
-  issueKey(merchantId: string, mode: 'test' | 'live'): Promise<{ id: string; secret: string }>;
+  issueKey(
+    merchantId: string,
+    mode: 'test' | 'live',
+    scopes?: readonly KeyScope[],
+  ): Promise<{ id: string; secret: string }>;
   /** Registers a webhook endpoint: `{ id, secret, … }`. */
   endpoint(
     merchantId: string,
@@ -166,8 +171,8 @@ export async function startTestService(
     if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.text}`);
     return answer.json;
   };
-  const issueKey: TestService['issueKey'] = (id, mode) =>
-    made(`/admin/merchants/${id}/keys`, { mode, reason });
+  const issueKey: TestService['issueKey'] = (id, mode, scopes = []) =>
+    made(`/admin/merchants/${id}/keys`, { mode, scopes, reason });
   const actor: TestService['actor'] = (id) => read(`/admin/actors/${id}`);
   const sweep = async () => {
     // A round may be under way that began before the clock was moved.

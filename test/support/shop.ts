@@ -15,7 +15,7 @@ import {
 import { newId } from '../../src/ids.ts';
 import type { Balance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
-import type { Merchant, Principal } from '../../src/principal.ts';
+import { keyScopes, type Merchant, type Principal } from '../../src/principal.ts';
 import type { Own } from '../../src/whose.ts';
 import { type Call, call, type Reply } from './call.ts';
 import { checkResponse } from './contract.ts';
@@ -110,7 +110,7 @@ function principal(mode: 'live' | 'test', changes: Partial<Merchant> = {}): Prin
     createdAt: new Date(clock.now()),
     ...changes,
   };
-  return { merchantId: merchant._id, mode, keyId: newId('key', clock.now()), merchant };
+  return { merchantId: merchant._id, mode, keyId: newId('key', clock.now()), scopes: keyScopes, merchant };
 }
 
 function routesOf(collections: OwnCollections): Route[] {

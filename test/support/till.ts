@@ -132,7 +132,7 @@ export async function create(
   phone = '255700000000',
 ): Promise<string> {
   const requestId = newId('req', wired.clock.now());
-  const principal = { merchantId: merchant._id, mode: 'test' as const, keyId: 'key_x', merchant };
+  const principal = { merchantId: merchant._id, mode: 'test' as const, keyId: 'key_x', scopes: [], merchant };
   const body = { amount, phone, reference: requestId };
   const { body: answer } = await wired.collections.create(principal, body, requestId, (status, text) => ({
     op: 'insert',
