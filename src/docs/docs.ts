@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import { AppError, type RequestState } from '../http/http.ts';
-import { html, pageHeaders } from '../pages/pages.ts';
+import { html, pageHeaders, sendZipped, type Zipped, zippedOf } from '../pages/pages.ts';
 import { type Guide, readGuides } from './guides.ts';
 import { assets, framed } from './layout.ts';
 import { headingsOf, markdown } from './markdown.ts';
@@ -31,8 +30,7 @@ interface Rendered {
 interface Kept {
   type: string;
   tag: string;
-  plain: Buffer;
-  zipped: Buffer;
+  body: Zipped;
 }
 
 /** The pages for merchants' developers: the guide, and a reference made of the routes that answer them. */
@@ -67,10 +65,9 @@ export class Docs {
     if (known) return known;
     const rendered = this.#render(path, language);
     if (!rendered) return undefined;
-    const plain = Buffer.from(rendered.text);
-    const hash = createHash('sha256').update(plain).digest('hex').slice(0, 32);
+    const hash = createHash('sha256').update(rendered.text).digest('hex').slice(0, 32);
     // Weak: the same text goes out zipped and as it is.
-    const kept = { type: rendered.type, tag: `W/"${hash}"`, plain, zipped: gzipSync(plain) };
+    const kept = { type: rendered.type, tag: `W/"${hash}"`, body: zippedOf(rendered.text) };
     this.#kept.set(key, kept);
     return kept;
   }
@@ -123,7 +120,7 @@ function languageOf(ctx: Context): string {
   return languages.find(({ id }) => id === asked)?.id ?? languages[0]!.id;
 }
 
-function send(ctx: Context, { type, tag, plain, zipped }: Kept): void {
+function send(ctx: Context, { type, tag, body }: Kept): void {
   ctx.status = 200;
   ctx.set({ ETag: tag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' });
   if (ctx.fresh) {
@@ -131,7 +128,5 @@ function send(ctx: Context, { type, tag, plain, zipped }: Kept): void {
     return;
   }
   ctx.type = type;
-  const isZipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-  if (isZipped) ctx.set('Content-Encoding', 'gzip');
-  ctx.body = isZipped ? zipped : plain;
+  sendZipped(ctx, body);
 }

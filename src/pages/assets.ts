@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Context } from 'koa';
+import { sendZipped, type Zipped, zippedOf } from './zipped.ts';
 
 /** A style sheet, script or picture of ours. */
 export interface Asset {
   path: string;
   type: string;
-  text: string;
+  body: Zipped;
 }
 
 const types = {
@@ -30,7 +31,7 @@ export const liveScript = own('live.js');
 export function assetOf(place: string, name: string, text: string): Asset {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
   const type = types[name.split('.').at(-1) as keyof typeof types];
-  return { path: `${place}/assets/${hash}/${name}`, type, text };
+  return { path: `${place}/assets/${hash}/${name}`, type, body: zippedOf(text) };
 }
 
 export function iconOf(place: string): Asset {
@@ -57,7 +58,7 @@ export class Assets {
     if (!asset || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return false;
     if (asset.path === ctx.path) ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
     ctx.type = asset.type;
-    ctx.body = asset.text;
+    sendZipped(ctx, asset.body);
     return true;
   }
 }

@@ -48,3 +48,4 @@ export {
   seeOther,
 } from './sessions.ts';
 export type { FormOperation, PageVisit, PieceWords, Trial } from './visit.ts';
+export { sendZipped, type Zipped, zippedOf } from './zipped.ts';

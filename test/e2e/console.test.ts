@@ -281,6 +281,7 @@ describe('the console', () => {
     expect(policy).to.include("default-src 'none'").and.to.include("frame-ancestors 'none'");
     expect(policy).to.not.match(/unsafe|https?:|\*/);
     expect(headers.get('cache-control')).to.equal('no-store');
+    expect(headers.get('content-encoding'), 'what a form’s token stands in').to.equal(null);
     const files = [...text.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     expect(files.length).to.be.at.least(3);
     for (const path of files) {
@@ -289,6 +290,7 @@ describe('the console', () => {
         200,
         'public, max-age=31536000, immutable',
       ]);
+      expect(file.headers.get('content-encoding'), path).to.equal('gzip');
       // A page that another version made, during an update, is not left bare.
       const older = await new Operator().get(path.replace(/[0-9a-f]{16}/, '0123456789abcdef'));
       expect(

@@ -92,6 +92,7 @@ describe('the documentation at /docs', function () {
     const sheet = /href="(\/docs\/assets\/[^"]+\.css)"/.exec(page('/docs').html)![1]!;
     const { headers, html } = await readPage(test.baseUrl, sheet);
     expect(headers.get('cache-control')).to.equal('public, max-age=31536000, immutable');
+    expect(headers.get('content-encoding')).to.equal('gzip');
     expect(html).to.not.match(/url\(|@import/);
   });
 
