@@ -69,7 +69,7 @@ export type DifferenceEvent =
   | { type: 'operator.asked'; at: number; reason: string }
   | { type: 'operator.ruled'; at: number; reason: string; collection?: string }
   | { type: 'operator.accepted'; at: number; reason: string }
-  | { type: 'operator.returned'; at: number; reason: string };
+  | { type: 'operator.sentBack'; at: number; reason: string };
 
 /** Made inside the commit. */
 export const differenceWrites = ['followStatement', 'releaseStatement', 'raiseAlert'] as const;
@@ -233,7 +233,7 @@ export const differenceMachine = chart.createMachine({
           target: 'resolved',
           actions: ['markEnded', 'noteFollowed', 'followStatement'],
         },
-        'operator.returned': { guard: 'isFollowed', target: 'returning' },
+        'operator.sentBack': { guard: 'isFollowed', target: 'returning' },
       },
       states: {
         looking: {

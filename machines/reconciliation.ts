@@ -58,7 +58,7 @@ export type ReconciliationEvent =
   | ({ type: 'lines.matched' } & Judged)
   | ({ type: 'books.matched' } & Judged)
   | { type: 'balances.compared'; at: number; agreement: Agreement }
-  | { type: 'operator.closed'; at: number; reason: string };
+  | { type: 'operator.closedDay'; at: number; reason: string };
 
 /** Made inside the commit. */
 export const reconciliationWrites = ['postCharges', 'openDifferences', 'raiseAlert'] as const;
@@ -218,7 +218,7 @@ export const reconciliationMachine = setup({
           },
         },
         resting: {
-          on: { 'operator.closed': { target: 'comparing', actions: 'wantClose' } },
+          on: { 'operator.closedDay': { target: 'comparing', actions: 'wantClose' } },
         },
       },
     },

@@ -1,25 +1,16 @@
 import { type Html, html } from '../pages/pages.ts';
 import { tabsCard } from './actorTabs.ts';
+import { pill, stateWords, timerWords } from './chartWords.ts';
 import { type FormSpec, formOf } from './forms.ts';
 import { chartCard, stepsCard, walkOf } from './history.ts';
 import { card, facts } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
+import { operatorEvents, titleOfEvent } from './operatorEvents.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import {
-  ago,
-  label,
-  left,
-  moment,
-  pill,
-  shortId,
-  spaced,
-  stateWords,
-  timerWords,
-  typedMoment,
-} from './words.ts';
+import { ago, label, left, moment, shortId, spaced, typedMoment } from './words.ts';
 
 /**
  * One actor of any machine: where it stands, what it waits for, how it got there, and what it can be told now. The
@@ -108,141 +99,6 @@ async function relations(visit: Visit, actor: Actor): Promise<(readonly [string,
     typeof of === 'string' ? [[name, idLink(visit, of)] as const] : [],
   );
   return [['merchant', merchant(actor.merchant_id)], ...links];
-}
-
-interface EventWords {
-  title: string;
-  hint: string;
-  submit: string;
-  only?: readonly string[];
-  isDangerous?: boolean;
-}
-
-/** What operators may tell a chart. An event without words here is offered under its own name. */
-const operatorEvents: Readonly<Record<string, EventWords>> = {
-  'operator.asked': {
-    title: 'Ask the network',
-    hint: 'Asks what became of the payment, now. It decides nothing.',
-    submit: 'Ask',
-  },
-  'operator.resolved': {
-    title: 'Decide the outcome',
-    hint: 'Only when you know it from the network’s own statement. The merchant is told, and the books follow.',
-    submit: 'Decide',
-    only: ['outcome', 'failureCode', 'receipt'],
-    isDangerous: true,
-  },
-  'operator.reversed': {
-    title: 'The success was false',
-    hint: 'Takes the money back from the merchant’s balance, even below zero.',
-    submit: 'Reverse',
-    isDangerous: true,
-  },
-  'operator.refunded': {
-    title: 'Give money back to the customer',
-    hint: 'A refund begins: the merchant’s part is set aside at once, and the network is asked to reverse it.',
-    submit: 'Refund',
-    only: ['amount'],
-    isDangerous: true,
-  },
-  'operator.acceptedLate': {
-    title: 'Accept the late payment',
-    hint: 'The collection succeeds after all, and the merchant is told.',
-    submit: 'Accept',
-  },
-  'operator.returnedLate': {
-    title: 'Send the late payment back',
-    hint: 'Asks the network to return the money to the customer.',
-    submit: 'Send back',
-    isDangerous: true,
-  },
-  'operator.retried': {
-    title: 'Try the return again',
-    hint: 'Repeats the request under the same id.',
-    submit: 'Try again',
-  },
-  'operator.confirmedReturn': {
-    title: 'The money went back',
-    hint: 'When the network’s statement shows the return.',
-    submit: 'Confirm',
-    isDangerous: true,
-  },
-  'operator.approved': {
-    title: 'Approve',
-    hint: 'It is sent at once, or waits for the next file for the bank. Not by whoever asked for it.',
-    submit: 'Approve',
-    isDangerous: true,
-  },
-  'operator.refused': {
-    title: 'Refuse',
-    hint: 'Nothing is sent, and the money is free again.',
-    submit: 'Refuse',
-  },
-  'operator.sent': {
-    title: 'The bank has it',
-    hint: 'A whole file is marked on its page. Then the bank’s word is waited for.',
-    submit: 'Mark as sent',
-  },
-  'operator.foundPaid': {
-    title: 'It was paid after all',
-    hint: 'When a statement shows it. Takes the money from the merchant’s balance, even below zero.',
-    submit: 'Take it',
-    only: ['receipt'],
-    isDangerous: true,
-  },
-  'operator.returned': {
-    title: 'It came back',
-    hint: 'When a statement shows it. The amount is available to the merchant again; the fee is kept.',
-    submit: 'Give it back',
-    isDangerous: true,
-  },
-  'operator.confirmed': {
-    title: 'Confirm the account',
-    hint: 'When you have checked it yourself, with the merchant. Not by whoever entered it.',
-    submit: 'Confirm',
-    isDangerous: true,
-  },
-  'operator.removed': { title: 'Remove', hint: 'For good: no money goes there any more.', submit: 'Remove' },
-  'operator.resent': {
-    title: 'Send it again',
-    hint: 'One attempt outside the schedule, the same bytes.',
-    submit: 'Send',
-  },
-  'operator.enabled': { title: 'Enable', hint: 'What is held is sent, oldest first.', submit: 'Enable' },
-  'operator.disabled': {
-    title: 'Disable',
-    hint: 'Deliveries are held until it is enabled; nothing is lost for 30 days.',
-    submit: 'Disable',
-    isDangerous: true,
-  },
-  'operator.deleted': {
-    title: 'Delete',
-    hint: 'For good. Deliveries under way are dropped.',
-    submit: 'Delete',
-    isDangerous: true,
-  },
-  'operator.held': {
-    title: 'Hold back',
-    hint: 'The money of this day stays pending until it is released.',
-    submit: 'Hold',
-  },
-  'operator.released': { title: 'Release', hint: 'What is due settles within a minute.', submit: 'Release' },
-  'operator.opened': {
-    title: 'Stop calling the network',
-    hint: 'Until somebody lets it go on. New live collections are refused meanwhile.',
-    submit: 'Stop',
-    isDangerous: true,
-  },
-  'operator.closed': {
-    title: 'Call the network again',
-    hint: 'Calls go out at once.',
-    submit: 'Go on',
-  },
-  'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
-};
-
-export function titleOfEvent(type: string): string {
-  return operatorEvents[type]?.title ?? type;
 }
 
 /** What somebody proposed, for a second person to agree to. */

@@ -1,4 +1,5 @@
 import { type Html, html, type List, type Part } from '../pages/pages.ts';
+import { pill } from './chartWords.ts';
 import { entriesTable } from './entries.ts';
 import { choices, facts, table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
@@ -7,7 +8,7 @@ import { auditOf } from './peoplePages.ts';
 import { periodChoices, webhookPicture } from './pictures.ts';
 import { refundsTable } from './refundPages.ts';
 import type { Actor, Delivery, DeliveryDetail, Evidence } from './shapes.ts';
-import { ago, label, moment, money, pill, reasonWords, span } from './words.ts';
+import { ago, label, moment, money, reasonWords, span } from './words.ts';
 
 /** What belongs to an actor, one tab at a time: links, so that each is an address of its own. */
 type Tab = readonly [key: string, text: string, read: (visit: Visit, actor: Actor) => Html | Promise<Html>];

@@ -1,10 +1,11 @@
 import { filterForm, type Html, html, type Part } from '../pages/pages.ts';
+import { pill } from './chartWords.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { pageOf } from './overviewPage.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, label, left, money, pill, shortId } from './words.ts';
+import { ago, label, left, money, shortId } from './words.ts';
 
 /** Collections in a list, and the box that finds anything. */
 type Row = RowOf<'/admin/collections'>;

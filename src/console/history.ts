@@ -1,10 +1,11 @@
 import { chartSvg, type Detail } from '../charts/charts.ts';
 import { type Html, html, trusted } from '../pages/pages.ts';
+import { eventWords, pill, stateWords } from './chartWords.ts';
 import { choices } from './layout.ts';
 import { withLinks } from './links.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';
-import { eventWords, moment, pill, reasonWords, span, stateWords } from './words.ts';
+import { moment, reasonWords, span } from './words.ts';
 
 /** An actor's chart and the steps that led where it stands, now or as it was after any of them. */
 export interface Walk {

@@ -1,10 +1,11 @@
 import { chartSvg } from '../charts/charts.ts';
 import { type Html, html, trusted } from '../pages/pages.ts';
+import { pill, stateWords, toneOf } from './chartWords.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, figures, left, pill, spaced, stateWords, toneOf } from './words.ts';
+import { ago, figures, left, spaced } from './words.ts';
 
 /** The machines: what is drawn is what runs, with how many stand where. */
 type Machine = RowOf<'/admin/machines'>;

@@ -1,5 +1,6 @@
 import { type Html, html } from '../pages/pages.ts';
 import { shown } from './actorTabs.ts';
+import { pill, stateWords } from './chartWords.ts';
 import { entriesTable } from './entries.ts';
 import { formOf } from './forms.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
@@ -8,7 +9,7 @@ import { balanceCard } from './merchantPages.ts';
 import { type Answered, address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import type { FeePlan } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, feeWords, figures, kindWords, label, moment, money, pill, stateWords } from './words.ts';
+import { ago, feeWords, figures, kindWords, label, moment, money } from './words.ts';
 
 /** Settlements and the books. */
 type SettlementRow = RowOf<'/admin/settlements'>;

@@ -1,8 +1,9 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
+import { pill } from './chartWords.ts';
 import { card, facts, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { type Answered, address, type Show, type Visit } from './page.ts';
-import { ago, figures, label, left, money, pill, span } from './words.ts';
+import { ago, figures, label, left, money, span } from './words.ts';
 
 type Overview = Answered<'/admin/overview'>;
 type Tile = Overview['needs_you'][number];

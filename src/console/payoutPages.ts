@@ -1,11 +1,12 @@
 import { type Html, html } from '../pages/pages.ts';
+import { pill } from './chartWords.ts';
 import { formOf } from './forms.ts';
 import { card, choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { moneyTop } from './moneyPages.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
-import { label, moment, money, pill } from './words.ts';
+import { label, moment, money } from './words.ts';
 
 /** Money that merchants are paid: the payouts, where they may go, and the files for the bank. */
 type Payout = RowOf<'/admin/payouts'>;

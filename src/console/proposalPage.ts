@@ -1,7 +1,7 @@
 import { html } from '../pages/pages.ts';
-import { titleOfEvent } from './actorPage.ts';
 import { table } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
+import { titleOfEvent } from './operatorEvents.ts';
 import type { RowOf, Show } from './page.ts';
 import { ago, label, left, money, spaced } from './words.ts';
 

@@ -1,9 +1,10 @@
 import { type Html, html } from '../pages/pages.ts';
+import { pill } from './chartWords.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, label, money, pill } from './words.ts';
+import { ago, label, money } from './words.ts';
 
 /** Money back to customers. One is ordered on its payment's page, and decided about on its own. */
 type Row = RowOf<'/admin/refunds'>;

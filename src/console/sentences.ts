@@ -1,7 +1,8 @@
 import { type Html, html, type Part } from '../pages/pages.ts';
+import { stateWords } from './chartWords.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant } from './shapes.ts';
-import { ago, label, left, money, reasonWords, stateWords } from './words.ts';
+import { ago, label, left, money, reasonWords } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
 export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {

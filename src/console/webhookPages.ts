@@ -1,11 +1,12 @@
 import { type Html, html } from '../pages/pages.ts';
 import { block, deliveriesTable } from './actorTabs.ts';
+import { pill } from './chartWords.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryInMode, type Show, type Visit } from './page.ts';
 import type { WebhookEndpoint } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
-import { ago, moment, pill } from './words.ts';
+import { ago, moment } from './words.ts';
 
 /** Webhooks: what is delivered, and to whom. Each delivery and each endpoint has the page of its actor. */
 export const showDeliveries: Show = async (visit) => {

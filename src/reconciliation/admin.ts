@@ -144,7 +144,7 @@ export function showReconciliation({ actors }: ReconciliationAdminDeps) {
       'How far a statement is, and what was found',
       200,
       '`classes` has lines and entries by class, with their sums; what is younger than a day is `not_judged` until ' +
-        '`judged_at`. It is closed by `operator.closed`, sent to the actor, and only where `agreement.unexplained` is 0.',
+        '`judged_at`. It is closed by `operator.closedDay`, sent to the actor, and only where `agreement.unexplained` is 0.',
     ),
     params: ReconciliationId,
     handler: async ({ params }) => {

@@ -325,13 +325,13 @@ describe('reconciliation', function () {
       // Posted after the day was closed, about the day: it counts all the same.
       postedAt: new Date(live.clock.now()),
     });
-    expect((await tell(rec, 'operator.closed')).status).to.equal(200);
+    expect((await tell(rec, 'operator.closedDay')).status).to.equal(200);
     const differs = await until(async () => (await reconciliation()).agreement.unexplained === 355);
     expect(differs, JSON.stringify((await reconciliation()).agreement)).to.equal(true);
     expect((await reconciliation()).state).to.equal('open.resting');
     expect(await stored('alerts').countDocuments({ about: rec, kind: 'balances_differ' })).to.equal(1);
     await stored('journal_entries').deleteOne({ _id: planted as never });
-    expect((await tell(rec, 'operator.closed')).status).to.equal(200);
+    expect((await tell(rec, 'operator.closedDay')).status).to.equal(200);
     const isClosed = await until(async () => (await reconciliation()).state === 'closed');
     expect(isClosed, JSON.stringify((await reconciliation()).agreement)).to.equal(true);
     expect((await reconciliation()).agreement).to.include({ unexplained: 0 });
@@ -358,7 +358,7 @@ describe('reconciliation', function () {
     expect(await stateOf(id)).to.equal('explained');
     expect(await differences(brought.json.id)).to.deep.equal([]);
     expect((await reconciliation(brought.json.id)).agreement).to.include({ unexplained: 0 });
-    expect((await tell(brought.json.id, 'operator.closed')).status).to.equal(200);
+    expect((await tell(brought.json.id, 'operator.closedDay')).status).to.equal(200);
     expect(await until(async () => (await reconciliation(brought.json.id)).state === 'closed')).to.equal(
       true,
     );

@@ -432,7 +432,7 @@ const reconciliationModel: Model = {
         { type: 'balances.compared', agreement: { ...agreement, unexplainedTzs: 5 } },
         'balances.compared, and they differ',
       ),
-      say({ type: 'operator.closed', reason: 'because' }),
+      say({ type: 'operator.closedDay', reason: 'because' }),
     ];
   },
   abstract: ({ state, context, timers }) => {
@@ -477,7 +477,7 @@ const differenceModel: Model = {
       say({ type: 'operator.ruled', reason }),
       say({ type: 'operator.ruled', reason, collection: 'col_1' }, 'operator.ruled for a collection'),
       say({ type: 'operator.accepted', reason }),
-      say({ type: 'operator.returned', reason }),
+      say({ type: 'operator.sentBack', reason }),
     ];
   },
   abstract: ({ state, context, timers }) => {

@@ -1,8 +1,19 @@
 import { expect } from 'chai';
-import { eventWords, moment, reasonWords, spaced, timerWords, typedMoment } from '../../src/console/words.ts';
+import { eventWords, timerWords } from '../../src/console/chartWords.ts';
+import { operatorEvents } from '../../src/console/operatorEvents.ts';
+import { moment, reasonWords, spaced, typedMoment } from '../../src/console/words.ts';
 import { momentTyped } from '../../src/time.ts';
 import { faultTable } from '../../src/webhooks/faults.ts';
 import { models } from '../support/every-chart.ts';
+
+const toldElsewhere = ['operator.exported', 'operator.updated'];
+
+/** Before a chart is added here: are the words of the form, and those of a step, true of it too? */
+const sameForAll = {
+  'operator.asked': ['collection', 'difference', 'payout', 'refund'],
+  'operator.resolved': ['collection', 'payout', 'refund'],
+  'operator.foundPaid': ['payout', 'refund'],
+};
 
 /** Operators read words: whatever a chart or an attempt can say has some. */
 describe('the console’s words', () => {
@@ -16,6 +27,25 @@ describe('the console’s words', () => {
       }
     });
   }
+
+  /** What operators tell actors by the page of the actor; lists and pages of their own tell the others. */
+  const told = models.flatMap(({ name, machine }) =>
+    machine.events
+      .filter((type) => type.startsWith('operator.') && !toldElsewhere.includes(type))
+      .map((type) => ({ name, type })),
+  );
+
+  it('name everything that operators can tell a chart, in a form', () => {
+    const unnamed = told.filter(({ type }) => operatorEvents[type] === undefined);
+    expect(unnamed).to.deep.equal([]);
+  });
+
+  it('say one thing by one name: an operator’s event of several charts means the same to each', () => {
+    const charts = new Map<string, string[]>();
+    for (const { name, type } of told) charts.set(type, [...(charts.get(type) ?? []), name].sort());
+    const shared = [...charts].filter(([, names]) => names.length > 1);
+    expect(Object.fromEntries(shared)).to.deep.equal(sameForAll);
+  });
 
   it('tell every time in one zone, and take it typed in the same', () => {
     const at = Date.parse('2026-11-21T22:05:09Z');
