@@ -7,10 +7,12 @@ import { auditSpec } from './desk/desk.ts';
 import { eventsSpec } from './events/events.ts';
 import { idempotencySpec, refusalsSpec } from './http/http.ts';
 import {
+  accountsSpec,
   auditsSpec,
   balancesSpec,
   breachesSpec,
   closingsSpec,
+  daysSpec,
   entriesSpec,
   feePlansSpec,
   receiptsSpec,
@@ -54,6 +56,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   attemptsSpec,
   eventsSpec,
   ...[entriesSpec, balancesSpec, receiptsSpec, feePlansSpec, closingsSpec, breachesSpec, auditsSpec],
+  ...[daysSpec, accountsSpec],
   idempotencySpec,
   refusalsSpec,
   merchantsSpec,

@@ -15,6 +15,7 @@ import {
   merchantsPosted,
   unevenlyMoved,
 } from './counters.ts';
+import { Findings } from './findings.ts';
 import { bothModes } from './postings.ts';
 
 /**
@@ -27,7 +28,7 @@ export type AuditCursor = { untilMs: number; snapshotAt: Timestamp | null };
 
 export type AuditReport = {
   breaches: Breach[];
-  /** Some check found more than `breachesMax`; the rest of that check was not made. */
+  /** Some check found more than a hundred; the rest of that check was not made. */
   isTruncated: boolean;
   checked: { collections: number; merchants: number };
   next: AuditCursor;
@@ -36,8 +37,6 @@ export type AuditReport = {
 /** Commit order is not the order of `postedAt`: what is younger than this may still be on its way. */
 const trailingMs = 30 * limits.secondMs;
 const overdueMs = 10 * limits.minuteMs;
-/** Per check: one flood must not hide the other checks' findings, nor fill the memory. */
-const breachesMax = 100;
 const idsPerRead = 1_000;
 
 /**
@@ -59,7 +58,7 @@ export async function auditAll(db: Db, nowMs: number, understood = asStored): Pr
   );
   await findings.take('overdue', () => checkOverdue(db, nowMs));
   await findings.take('closings', () => checkClosings(db));
-  return findings.report({ untilMs: nowMs - trailingMs, snapshotAt: await currentSnapshot(db) });
+  return reportOf(findings, { untilMs: nowMs - trailingMs, snapshotAt: await currentSnapshot(db) });
 }
 
 /**
@@ -91,53 +90,11 @@ export async function auditRecent(
     eachMerchant(holders, undefined, (book) => checkReserved(db, book, understood)),
   );
   await findings.take('overdue', () => checkOverdue(db, nowMs));
-  return findings.report({ untilMs, snapshotAt });
+  return reportOf(findings, { untilMs, snapshotAt });
 }
 
-/** The list that the checks fill. */
-class Findings {
-  readonly checked = { collections: 0, merchants: 0 };
-  readonly #db: Db;
-  #breaches: Breach[] = [];
-  #isTruncated = false;
-
-  constructor(db: Db) {
-    this.#db = db;
-  }
-
-  /**
-   * Makes one check. One that cannot be made is tried once more; if it fails again while the database answers, that is
-   * a breach, and the other checks are made all the same: nothing that is stored may blind the auditor for good.
-   */
-  async take(check: string, find: () => AsyncIterable<Breach>): Promise<void> {
-    try {
-      this.#breaches.push(...(await this.#found(find())));
-    } catch {
-      await this.#db.command({ ping: 1 });
-      try {
-        this.#breaches.push(...(await this.#found(find())));
-      } catch (error) {
-        await this.#db.command({ ping: 1 });
-        this.#breaches.push({ kind: 'check.failed', check, why: String(error).slice(0, 500) });
-      }
-    }
-  }
-
-  async #found(found: AsyncIterable<Breach>): Promise<Breach[]> {
-    const breaches: Breach[] = [];
-    for await (const breach of found) {
-      if (breaches.length === breachesMax) {
-        this.#isTruncated = true;
-        break;
-      }
-      breaches.push(breach);
-    }
-    return breaches;
-  }
-
-  report(next: AuditCursor): AuditReport {
-    return { breaches: this.#breaches, isTruncated: this.#isTruncated, checked: this.checked, next };
-  }
+function reportOf({ breaches, isTruncated, checked }: Findings, next: AuditCursor): AuditReport {
+  return { breaches, isTruncated, checked, next };
 }
 
 /** The merchants whose counters need a look in full. */

@@ -14,6 +14,7 @@ import { type Bucket, entryTypes, postingKeys } from './postings.ts';
  * with one of the postings and hand `post(entry)` to the engine; nothing here writes.
  */
 
+export { accountsSpec } from './accounts.ts';
 export { type AuditCursor, type AuditReport, auditAll, auditRecent } from './auditor.ts';
 export type { Breach } from './breach.ts';
 export type { Understood } from './captures.ts';
@@ -27,6 +28,7 @@ export {
   holdersOf,
 } from './clearing.ts';
 export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
+export { auditsSpec, daysSpec, markRemoved, NotVerified, removedUpTo, verifiedUpTo } from './days.ts';
 export {
   type EntryFilter,
   type EntryPage,
@@ -101,7 +103,7 @@ export {
   statementReleased,
 } from './statementPostings.ts';
 export { stripeOf } from './stripe.ts';
-export { type AuditState, AuditWatch, auditsSpec, breachesSpec } from './watch.ts';
+export { type AuditState, AuditWatch, breachesSpec } from './watch.ts';
 
 const zero = Long.ZERO;
 const side = { bsonType: 'long', minimum: zero } as const;

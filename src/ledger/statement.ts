@@ -3,6 +3,7 @@ import { csvLine } from '../csv.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import type { Whose } from '../whose.ts';
+import { owedBefore } from './accounts.ts';
 import { figuresOf, type PostedEntry, transactionId } from './entries.ts';
 
 /**
@@ -63,8 +64,8 @@ export async function* statementOf(
   of: StatementOf,
   referencesOf: ReadReferences,
 ): AsyncGenerator<string> {
-  const openingTzs = await owedBefore(db, of, of.fromMs);
-  const closingTzs = await owedBefore(db, of, of.toMs);
+  const openingTzs = await owedBefore(db, of, new Date(of.fromMs));
+  const closingTzs = await owedBefore(db, of, new Date(of.toMs));
   const sums = { gross: 0, fee: 0, net: 0 };
   let balance = openingTzs;
   yield csvLine(columns) + csvRow({ row: 'opening', ...times(of.fromMs), type: 'from (included)', balance });
@@ -93,21 +94,6 @@ export async function* statementOf(
   }
   if (balance !== closingTzs) throw new StatementDiffers(closingTzs, balance);
   yield csvRow({ row: 'closing', ...times(of.toMs), type: 'to (not included)', ...sums, balance });
-}
-
-/** What was owed to the merchant before a moment, summed by the database from the lines. */
-async function owedBefore(db: Db, { merchantId, mode }: StatementOf, beforeMs: number): Promise<number> {
-  const [sum] = await db
-    .collection('journal_entries')
-    .aggregate<{ tzs: number }>([
-      { $match: { merchantId, mode, postedAt: { $lt: new Date(beforeMs) } } },
-      { $unwind: '$lines' },
-      // Only merchants' lines name a stripe.
-      { $match: { 'lines.stripe': { $exists: true } } },
-      { $group: { _id: null, tzs: { $sum: { $subtract: ['$lines.credit', '$lines.debit'] } } } },
-    ])
-    .toArray();
-  return sum?.tzs ?? 0;
 }
 
 async function* chunksOf(db: Db, of: StatementOf): AsyncGenerator<PostedEntry[]> {

@@ -7,6 +7,7 @@ import { type AuditCursor, type AuditReport, auditAll, auditRecent } from './aud
 import type { Breach } from './breach.ts';
 import { asStored, type Understood } from './captures.ts';
 import { closingOf } from './closings.ts';
+import { auditsSpec } from './days.ts';
 import { bothModes } from './postings.ts';
 
 /**
@@ -41,8 +42,6 @@ interface AuditDoc {
   untilMs: number;
   snapshotAt: Timestamp | null;
 }
-
-export const auditsSpec: MongoCollectionSpec = { name: 'ledger_audits' };
 
 /** What operators see. */
 export interface AuditState {
