@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { minuteMs, timeOf, waitOf } from './time.ts';
 
 /**
  * A rail's health, one breaker per rail and operation (CONTRACT 19.6). Failed connects, refusals of ourselves, 5xx,
@@ -48,7 +49,6 @@ export type BreakerEvent =
 export const breakerWrites = ['raiseAlert'] as const;
 export const breakerCalls = ['probeRail'] as const;
 
-const minuteMs = 60_000;
 const usual = {
   failuresMax: 5,
   windowMs: minuteMs,
@@ -56,11 +56,6 @@ const usual = {
   openMaxMs: minuteMs,
   probeMs: 30_000,
 };
-
-const timeOf = (event: { at?: number }, context: BreakerContext): number => event.at ?? context.createdAt;
-
-/** A wait that is no number would fire at once or for ever: a minute instead. */
-const waitOf = (ms: number): number => (Number.isFinite(ms) ? Math.max(0, ms) : minuteMs);
 
 /** Failures in a row, this one counted. */
 const inARow = (context: BreakerContext, at: number): number => {
@@ -103,8 +98,8 @@ export const breakerMachine = setup({
   },
   delays: {
     openDelay: ({ context: { terms, probes } }) =>
-      waitOf(Math.min(terms.openMs * 2 ** Math.min(probes, 16), terms.openMaxMs)),
-    probeTimeout: ({ context }) => waitOf(context.terms.probeMs),
+      waitOf(Math.min(terms.openMs * 2 ** Math.min(probes, 16), terms.openMaxMs), minuteMs),
+    probeTimeout: ({ context }) => waitOf(context.terms.probeMs, minuteMs),
   },
 }).createMachine({
   id: 'breaker',

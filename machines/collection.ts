@@ -1,4 +1,19 @@
 import { assign, setup } from 'xstate';
+import {
+  type Answer,
+  type AskingContext,
+  type AskingTerms,
+  askingDelays,
+  type ByOperator,
+  confirmStates,
+  hasReviewAsksLeft,
+  isBellDue,
+  isResolved,
+  openAsk,
+  reviewStates,
+  unasked,
+} from './asking.ts';
+import { timeOf, waitOf, waitOnLadder } from './time.ts';
 
 /**
  * A collection: one request for money, from the merchant's POST to its final state and the watch after it.
@@ -12,27 +27,20 @@ import { assign, setup } from 'xstate';
  * asks as soon as no other ask is open: so no bell is lost and no two asks run at once.
  */
 
-/** A rail's own times, in milliseconds. Ladders are waits between asks, not offsets. */
-export interface RailTerms {
+/** A rail's own times, in milliseconds. */
+export interface RailTerms extends AskingTerms {
   /** How long after creation a push may still start. */
   pushWindowMs: number;
   /** How long after its push a prompt stands on the phone. */
   promptLifeMs: number;
-  answerTimeoutMs: number;
   pushRetryMs: number;
   /** Waits between asks while the customer may still approve: kind to the network, for most call back. */
   approvalLadderMs: number[];
   /** The same just after a callback, whose payment the network may not have indexed yet. */
   noticeLadderMs: number[];
-  pollLadderMs: number[];
   /** "Not found" counts only for asks that start this long after the last moment a push may have begun. */
   notFoundGraceMs: number;
   notFoundSpacingMs: number;
-  confirmDeadlineMs: number;
-  /** The least time between the starts of two asks. */
-  askSpacingMs: number;
-  reviewPollMs: number;
-  reviewAsksMax: number;
   watchLadderMs: number[];
   failureWatchMs: number;
 }
@@ -61,23 +69,15 @@ export interface CollectionInput {
   acceptsLate: boolean;
 }
 
-export interface CollectionContext {
-  createdAt: number;
+export interface CollectionContext extends AskingContext {
   /** No push may start after this moment. */
   notAfter: number;
   /** By then the prompt has run out, however late the push began. As the 202 said, and nothing is timed by it. */
   expiresAt: number;
   acceptsLate: boolean;
   terms: RailTerms;
-  /** Waits that are over on the ladder of the present state. */
-  asks: number;
   /** When the push began, once that is known; null while nothing was sent. */
   pushedAt: number | null;
-  askOpen: boolean;
-  /** When the latest ask starts or started. */
-  askedAt: number;
-  /** Somebody wants an ask while one is open: ask once more when that one has answered. */
-  bell: boolean;
   /** Start of the first "not found" that counts. */
   notFoundAt: number | null;
   completedAt: number | null;
@@ -98,10 +98,8 @@ export interface CollectionContext {
   refundsOpen: number;
 }
 
-type Verdict = { at: number; askedAt?: number; receipt?: string | null };
-type Failure = { at: number; askedAt?: number; code: FailureCode; message?: string };
-type Answer = { at: number; askedAt?: number };
-type ByOperator = { at: number; reason: string };
+type Verdict = Answer & { receipt?: string | null };
+type Failure = Answer & { code: FailureCode; message?: string };
 /** That it is no more than is left of the payment, its effect sees to, in the same commit. */
 type RefundOrder = { at: number; amountTzs: number; reference?: string };
 type RefundEnd = { at: number; amountTzs: number };
@@ -164,18 +162,6 @@ export const collectionWrites = [
 /** Made after the commit, at least once (the push: at most once). */
 export const collectionCalls = ['pushPrompt', 'askRail', 'reversePayment', 'askReturn'] as const;
 
-const hourMs = 3_600_000;
-
-/** The time of an event; the very first one (`xstate.init`) carries none, but the context has it. */
-const timeOf = (event: { at?: number }, context: CollectionContext): number => event.at ?? context.createdAt;
-
-/** A wait that is no number would fire at once or for ever: an hour instead. */
-const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
-
-/** The wait before the next ask; the last one of its ladder repeats. */
-const nextWaitOf = (ladderMs: readonly number[] | undefined, asks: number): number =>
-  waitOf(ladderMs?.[asks] ?? ladderMs?.at(-1));
-
 const failureOf = (event: CollectionEvent): { code: FailureCode; message: string | null } => {
   if (event.type === 'push.failed' || event.type === 'ask.failed') {
     return { code: event.code, message: event.message ?? null };
@@ -215,12 +201,7 @@ const chart = setup({
     raiseAlert: (_, _params: { kind: string }) => {},
 
     ringBell: assign({ bell: true }),
-    /** Opens the question now, or as soon as the spacing allows. */
-    openAsk: assign(({ context, event }) => ({
-      askOpen: true,
-      bell: false,
-      askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
-    })),
+    openAsk: assign(({ context, event }) => openAsk(context, event)),
     closeAsk: assign({ askOpen: false }),
     countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
     resetLadder: assign({ asks: 0 }),
@@ -273,7 +254,7 @@ const chart = setup({
     }),
   },
   guards: {
-    isBellDue: ({ context }) => context.bell && !context.askOpen,
+    isBellDue,
     isPushWindowOpen: ({ context, event }) =>
       timeOf(event, context) + context.terms.pushRetryMs <= context.notAfter,
     isSecondNotFound: ({ context, event }) =>
@@ -281,7 +262,7 @@ const chart = setup({
       context.notFoundAt !== null &&
       (event.askedAt ?? 0) >= context.notFoundAt + context.terms.notFoundSpacingMs,
     hasNoticesLeft: ({ context }) => context.asks + 1 < (context.terms.noticeLadderMs?.length ?? 0),
-    hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
+    hasReviewAsksLeft,
     hasWatchesLeft: ({ context }) => context.asks + 1 < context.terms.watchLadderMs.length,
     /**
      * Completed and not reversed, asked when every reversal had been answered, the last one by a refusal, and so long
@@ -298,26 +279,23 @@ const chart = setup({
     isRefunded: ({ context }) => context.refundedTzs > 0,
     hasNoRefundOpen: ({ context }) => context.refundsOpen === 0,
     isLateAccepted: ({ context }) => context.acceptsLate,
-    isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
-    isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
-    isResolvedExpired: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'expired',
+    isResolvedPaid: isResolved('succeeded'),
+    isResolvedFailed: isResolved('failed'),
+    isResolvedExpired: isResolved('expired'),
   },
   delays: {
-    answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
+    ...askingDelays,
     pushRetryDelay: ({ context }) => waitOf(context.terms.pushRetryMs),
     /** A prompt lives from its push, not from the merchant's request. */
     approvalTimeout: ({ context, event }) => {
       const at = timeOf(event, context);
       return waitOf((context.pushedAt ?? at) + context.terms.promptLifeMs - at);
     },
-    approvalDelay: ({ context }) => nextWaitOf(context.terms.approvalLadderMs, context.asks),
-    noticeDelay: ({ context }) => nextWaitOf(context.terms.noticeLadderMs, context.asks),
-    pollDelay: ({ context }) => nextWaitOf(context.terms.pollLadderMs, context.asks),
-    confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
-    reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
+    approvalDelay: ({ context }) => waitOnLadder(context.terms.approvalLadderMs, context.asks),
+    noticeDelay: ({ context }) => waitOnLadder(context.terms.noticeLadderMs, context.asks),
     returnDelay: ({ context }) =>
       waitOf(context.terms.pollLadderMs?.[context.asks] ?? context.terms.reviewPollMs),
-    watchDelay: ({ context }) => nextWaitOf(context.terms.watchLadderMs, context.asks),
+    watchDelay: ({ context }) => waitOnLadder(context.terms.watchLadderMs, context.asks),
     failureWatchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
 });
@@ -465,11 +443,8 @@ export function bornContext(input?: CollectionInput): CollectionContext {
     expiresAt: at + pushWindowMs + promptLifeMs,
     acceptsLate,
     terms,
-    asks: 0,
+    ...unasked,
     pushedAt: null,
-    askOpen: false,
-    askedAt: 0,
-    bell: false,
     notFoundAt: null,
     completedAt: null,
     failureCode: null,
@@ -597,12 +572,7 @@ export const collectionMachine = chart.createMachine({
               actions: ['settleFailure', 'recordEvent', 'openDeliveries'],
             },
           },
-          states: {
-            polling: {
-              id: 'confirmPolling',
-              after: { pollDelay: { target: 'polling', reenter: true, actions: ['countAsk', 'ringBell'] } },
-            },
-          },
+          states: confirmStates,
         },
         underReview: {
           id: 'underReview',
@@ -632,23 +602,7 @@ export const collectionMachine = chart.createMachine({
               },
             ],
           },
-          states: {
-            polling: {
-              id: 'reviewPolling',
-              after: {
-                reviewDelay: [
-                  {
-                    guard: 'hasReviewAsksLeft',
-                    target: 'polling',
-                    reenter: true,
-                    actions: ['countAsk', 'ringBell'],
-                  },
-                  { target: 'resting' },
-                ],
-              },
-            },
-            resting: {},
-          },
+          states: reviewStates,
         },
       },
     },

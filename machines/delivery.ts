@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { timeOf } from './time.ts';
 
 /**
  * A delivery: one event on its way to one endpoint (CONTRACT 13).
@@ -63,8 +64,6 @@ export type DeliveryEvent =
 
 export const deliveryWrites = ['recordAttempt'] as const;
 export const deliveryCalls = ['postWebhook', 'tellEndpoint'] as const;
-
-const timeOf = (event: { at?: number }, context: DeliveryContext): number => event.at ?? context.createdAt;
 
 /** The wait after the present attempt of the schedule; jitter only ever lengthens it. */
 const retryDelayOf = ({ delaysMs, attempt }: DeliveryContext, event: DeliveryEvent): number => {

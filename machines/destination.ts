@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { hourMs, waitOf } from './time.ts';
 
 /**
  * A destination: where a merchant's payouts may go. One operator enters it and another confirms it; then it rests, so
@@ -35,8 +36,8 @@ export type DestinationEvent =
 export const destinationWrites = [] as const;
 export const destinationCalls = [] as const;
 
-/** A wait that is no number would fire at once: a day instead. */
-const waitOf = (ms: number): number => (Number.isFinite(ms) ? Math.max(0, ms) : 86_400_000);
+/** A rest that is no number would be none: a day instead. */
+const restOf = ({ restMs }: DestinationContext): number => waitOf(restMs, 24 * hourMs);
 
 export const destinationMachine = setup({
   types: {
@@ -48,7 +49,7 @@ export const destinationMachine = setup({
     noteConfirmation: assign(({ context, event }) => ({
       confirmedBy: (event.type === 'operator.confirmed' ? event.by : undefined) ?? null,
       confirmedAt: event.at,
-      usableAt: event.at + waitOf(context.restMs),
+      usableAt: event.at + restOf(context),
     })),
     markRemoved: assign(({ event }) => ({ removedAt: event.at })),
   },
@@ -58,10 +59,10 @@ export const destinationMachine = setup({
       event.type === 'operator.confirmed' &&
       event.by !== undefined &&
       (!context.needsSecond || event.by !== context.enteredBy),
-    hasNoRest: ({ context }) => waitOf(context.restMs) === 0,
+    hasNoRest: ({ context }) => restOf(context) === 0,
   },
   delays: {
-    rest: ({ context }) => waitOf(context.restMs),
+    rest: ({ context }) => restOf(context),
   },
 }).createMachine({
   id: 'destination',

@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { waitOf, waitOnLadder } from './time.ts';
 
 /**
  * One place where a network's statement and our books do not agree. Nothing is repaired silently: what can be asked is
@@ -77,10 +78,6 @@ export const differenceWrites = ['followStatement', 'releaseStatement', 'raiseAl
 /** Made after the commit, at least once. */
 export const differenceCalls = ['askRail', 'readBooks', 'ruleCollection'] as const;
 
-const hourMs = 3_600_000;
-/** A wait that is no number would fire at once or for ever: an hour instead. */
-const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
-
 const settledBy = ({ kind, isFollowed }: DifferenceContext, event: DifferenceEvent): number | null => {
   if (event.type === 'books.agreed') return event.settledAt ?? null;
   const isGone = event.type === 'line.met' && kind !== 'missing_there' && !isFollowed;
@@ -126,8 +123,7 @@ const chart = setup({
     isUnfollowed: ({ context }) => !context.isFollowed,
   },
   delays: {
-    askDelay: ({ context }) =>
-      waitOf(context.terms.askLadderMs?.[context.asks] ?? context.terms.askLadderMs?.at(-1)),
+    askDelay: ({ context }) => waitOnLadder(context.terms.askLadderMs, context.asks),
     silence: ({ context }) => waitOf(context.terms.silentMs),
     fileDelay: ({ context }) => waitOf(context.terms.fileMs),
     lookDelay: ({ context }) => waitOf(context.terms.lookMs),

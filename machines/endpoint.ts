@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { hourMs, minuteMs, timeOf } from './time.ts';
 
 /**
  * An endpoint's health. "Fails continuously for three days" means: no 2xx from it, on any event or attempt,
@@ -45,9 +46,6 @@ export type EndpointEvent =
 export const endpointWrites = ['raiseAlert'] as const;
 export const endpointCalls = ['probeDelivery', 'releaseHeld'] as const;
 
-const hourMs = 3_600_000;
-const timeOf = (event: { at?: number }, context: EndpointContext): number => event.at ?? context.createdAt;
-
 /** From now until this long after the outage began; a warning that comes late does not delay the next. */
 const untilOutage = (afterMs: number, context: EndpointContext, event: { at?: number }): number => {
   const at = timeOf(event, context);
@@ -90,7 +88,7 @@ export const endpointMachine = setup({
     firstWarning: ({ context, event }) => untilOutage(context.disableAfterMs / 3, context, event),
     secondWarning: ({ context, event }) => untilOutage((context.disableAfterMs / 3) * 2, context, event),
     disableDeadline: ({ context, event }) => untilOutage(context.disableAfterMs, context, event),
-    lastTryTimeout: 60_000,
+    lastTryTimeout: minuteMs,
     /** 1 h, 2 h, 4 h … at most 24 h apart. */
     probeDelay: ({ context }) => Math.min(hourMs * 2 ** Math.min(context.probes, 5), 24 * hourMs),
   },

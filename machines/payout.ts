@@ -1,4 +1,19 @@
 import { assign, setup } from 'xstate';
+import {
+  type Answer,
+  type AskingContext,
+  type AskingTerms,
+  askingDelays,
+  type ByOperator,
+  confirmStates,
+  hasReviewAsksLeft,
+  isBellDue,
+  isResolved,
+  openAsk,
+  reviewStates,
+  unasked,
+} from './asking.ts';
+import { timeOf, waitOf } from './time.ts';
 
 /**
  * A payout: a merchant's available money on its way to a destination of theirs.
@@ -10,22 +25,15 @@ import { assign, setup } from 'xstate';
  * what became of it.
  */
 
-/** A rail's own times, in milliseconds. Ladders are waits between asks, not offsets. */
-export interface PayoutTerms {
+/** A rail's own times, in milliseconds. */
+export interface PayoutTerms extends AskingTerms {
   /** How long a payout waits for its approval. */
   approvalMs: number;
   /** How long after its approval the sending may still begin. */
   sendWindowMs: number;
   sendRetryMs: number;
-  answerTimeoutMs: number;
-  pollLadderMs: number[];
-  confirmDeadlineMs: number;
   /** How long the bank may take, by hand, before somebody looks. */
   bankMs: number;
-  /** The least time between the starts of two asks. */
-  askSpacingMs: number;
-  reviewPollMs: number;
-  reviewAsksMax: number;
   /** After its end a payout is asked about once more: what was paid may have come back, what failed may be paid. */
   watchMs: number;
 }
@@ -56,8 +64,7 @@ export interface PayoutInput {
   madeBy: string;
 }
 
-export interface PayoutContext {
-  createdAt: number;
+export interface PayoutContext extends AskingContext {
   terms: PayoutTerms;
   isByHand: boolean;
   needsApproval: boolean;
@@ -65,13 +72,6 @@ export interface PayoutContext {
   approvedBy: string | null;
   /** No sending may begin after this moment. */
   notAfter: number;
-  /** Waits that are over on the ladder of the present state. */
-  asks: number;
-  askOpen: boolean;
-  /** When the latest ask starts or started. */
-  askedAt: number;
-  /** Somebody wants an ask while one is open: ask once more when that one has answered. */
-  bell: boolean;
   /** The file for the bank that it was written into. */
   file: string | null;
   /** When it was sent, as far as is known. */
@@ -89,11 +89,8 @@ export interface PayoutContext {
   returnedAt: number | null;
 }
 
-type Answer = { at: number; askedAt?: number };
 type Paid = Answer & { receipt?: string | null };
 type Failure = Answer & { code: PayoutFailureCode; message?: string };
-/** `by`: the operator's name. */
-type ByOperator = { at: number; reason: string; by?: string };
 
 export type PayoutEvent =
   | ({ type: 'send.accepted' } & Answer)
@@ -142,14 +139,6 @@ export const payoutWrites = [
 /** Made after the commit, at least once (the sending: at most once). */
 export const payoutCalls = ['sendMoney', 'askPayout'] as const;
 
-const hourMs = 3_600_000;
-
-/** The time of an event; the very first one (`xstate.init`) carries none, but the context has it. */
-const timeOf = (event: { at?: number }, context: PayoutContext): number => event.at ?? context.createdAt;
-
-/** A wait that is no number would fire at once or for ever: an hour instead. */
-const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
-
 const receiptOf = (event: PayoutEvent): string | null => ('receipt' in event ? event.receipt : null) ?? null;
 
 const failureOf = (event: PayoutEvent): { code: PayoutFailureCode; message: string | null } => {
@@ -180,12 +169,7 @@ const chart = setup({
     raiseAlert: (_, _params: { kind: string }) => {},
 
     ringBell: assign({ bell: true }),
-    /** Opens the question now, or as soon as the spacing allows. */
-    openAsk: assign(({ context, event }) => ({
-      askOpen: true,
-      bell: false,
-      askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
-    })),
+    openAsk: assign(({ context, event }) => openAsk(context, event)),
     closeAsk: assign({ askOpen: false }),
     countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
     resetLadder: assign({ asks: 0 }),
@@ -230,24 +214,20 @@ const chart = setup({
     isBySecond: ({ context, event }) =>
       event.type === 'operator.approved' && event.by !== undefined && event.by !== context.madeBy,
     hasFile: ({ event }) => event.type === 'operator.exported' && Boolean(event.file),
-    isBellDue: ({ context }) => context.bell && !context.askOpen,
+    isBellDue,
     isSendWindowOpen: ({ context, event }) =>
       timeOf(event, context) + waitOf(context.terms.sendRetryMs) <= context.notAfter,
     /** The rail has never said that it has it. */
     isUntaken: ({ context }) => !context.wasTaken,
-    hasReviewAsksLeft: ({ context }) => !context.isByHand && context.asks < context.terms.reviewAsksMax,
-    isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'paid',
-    isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
+    hasReviewAsksLeft: ({ context }) => !context.isByHand && hasReviewAsksLeft({ context }),
+    isResolvedPaid: isResolved('paid'),
+    isResolvedFailed: isResolved('failed'),
   },
   delays: {
+    ...askingDelays,
     approvalDeadline: ({ context }) => waitOf(context.terms.approvalMs),
-    answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
     sendRetryDelay: ({ context }) => waitOf(context.terms.sendRetryMs),
-    pollDelay: ({ context }) =>
-      waitOf(context.terms.pollLadderMs?.[context.asks] ?? context.terms.pollLadderMs?.at(-1)),
-    confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
     bankDeadline: ({ context }) => waitOf(context.terms.bankMs),
-    reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
     lookAgainDelay: ({ context }) => waitOf(context.terms.watchMs),
   },
 });
@@ -311,10 +291,7 @@ export function bornPayout(input?: PayoutInput): PayoutContext {
     madeBy: input?.madeBy ?? '',
     approvedBy: null,
     notAfter: at + waitOf(terms.sendWindowMs),
-    asks: 0,
-    askOpen: false,
-    askedAt: 0,
-    bell: false,
+    ...unasked,
     file: null,
     sentAt: null,
     wasTaken: false,
@@ -422,12 +399,7 @@ export const payoutMachine = chart.createMachine({
           entry: ['resetLadder', 'ringBell'],
           after: { confirmDeadline: '#underReview' },
           on: { ...bells, 'send.notAttempted': { guard: 'isUntaken', ...toFailed } },
-          states: {
-            polling: {
-              id: 'confirmPolling',
-              after: { pollDelay: { target: 'polling', reenter: true, actions: ['countAsk', 'ringBell'] } },
-            },
-          },
+          states: confirmStates,
         },
         underReview: {
           id: 'underReview',
@@ -439,23 +411,7 @@ export const payoutMachine = chart.createMachine({
             'ask.returned': { actions: 'closeAsk' },
             'operator.resolved': resolved,
           },
-          states: {
-            polling: {
-              id: 'reviewPolling',
-              after: {
-                reviewDelay: [
-                  {
-                    guard: 'hasReviewAsksLeft',
-                    target: 'polling',
-                    reenter: true,
-                    actions: ['countAsk', 'ringBell'],
-                  },
-                  { target: 'resting' },
-                ],
-              },
-            },
-            resting: {},
-          },
+          states: reviewStates,
         },
       },
     },

@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { timeOf } from './time.ts';
 
 /**
  * One day of a network's statement against our books. The file was read and found whole before this begins; from here
@@ -133,8 +134,7 @@ export const reconciliationMachine = setup({
     isUnexplained: ({ event }) => event.type === 'balances.compared' && event.agreement.unexplainedTzs !== 0,
   },
   delays: {
-    judgeDelay: ({ context, event }) =>
-      Math.max(0, context.judgeAtMs - ((event as { at?: number }).at ?? context.createdAt)),
+    judgeDelay: ({ context, event }) => Math.max(0, context.judgeAtMs - timeOf(event, context)),
   },
 }).createMachine({
   id: 'reconciliation',

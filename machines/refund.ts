@@ -1,4 +1,19 @@
 import { assign, setup } from 'xstate';
+import {
+  type Answer,
+  type AskingContext,
+  type AskingTerms,
+  askingDelays,
+  type ByOperator,
+  confirmStates,
+  hasReviewAsksLeft,
+  isBellDue,
+  isResolved,
+  openAsk,
+  reviewStates,
+  unasked,
+} from './asking.ts';
+import { timeOf, waitOf } from './time.ts';
 
 /**
  * A refund: money of a collection that succeeded, on its way back to the customer by the network's reversal.
@@ -9,17 +24,10 @@ import { assign, setup } from 'xstate';
  * only its refusal of the very reversal, its word that it was made, or a person says what became of it.
  */
 
-/** A rail's own times, in milliseconds. Ladders are waits between asks, not offsets. */
-export interface RefundTerms {
-  answerTimeoutMs: number;
+/** A rail's own times, in milliseconds. */
+export interface RefundTerms extends AskingTerms {
   /** The wait after a sending that was proven not to have begun. */
   pushRetryMs: number;
-  pollLadderMs: number[];
-  confirmDeadlineMs: number;
-  /** The least time between the starts of two asks. */
-  askSpacingMs: number;
-  reviewPollMs: number;
-  reviewAsksMax: number;
   /** After its failure a refund is asked about once more. */
   failureWatchMs: number;
 }
@@ -39,18 +47,10 @@ export interface RefundInput {
   terms: RefundTerms;
 }
 
-export interface RefundContext {
-  createdAt: number;
+export interface RefundContext extends AskingContext {
   terms: RefundTerms;
   /** No sending may begin after this moment. */
   notAfter: number;
-  /** Waits that are over on the ladder of the present state. */
-  asks: number;
-  askOpen: boolean;
-  /** When the latest ask starts or started. */
-  askedAt: number;
-  /** Somebody wants an ask while one is open: ask once more when that one has answered. */
-  bell: boolean;
   /** The network may have had it. */
   wasSent: boolean;
   completedAt: number | null;
@@ -61,9 +61,7 @@ export interface RefundContext {
   late: boolean;
 }
 
-type Answer = { at: number; askedAt?: number };
 type Made = Answer & { receipt?: string | null };
-type ByOperator = { at: number; reason: string };
 
 export type RefundEvent =
   | ({ type: 'reverse.accepted' } & Answer)
@@ -99,14 +97,6 @@ export const refundWrites = [
 /** Made after the commit, at least once (the sending: at most once). */
 export const refundCalls = ['sendRefund', 'askRefund', 'tellCollection'] as const;
 
-const hourMs = 3_600_000;
-
-/** The time of an event; the very first one (`xstate.init`) carries none, but the context has it. */
-const timeOf = (event: { at?: number }, context: RefundContext): number => event.at ?? context.createdAt;
-
-/** A wait that is no number would fire at once or for ever: an hour instead. */
-const waitOf = (ms: number | undefined): number => (Number.isFinite(ms) ? Math.max(0, ms!) : hourMs);
-
 const failureOf = (event: RefundEvent): RefundFailureCode => {
   if (event.type === 'reverse.failed') return event.code;
   if (event.type === 'operator.resolved') return event.failureCode ?? 'rejected';
@@ -136,12 +126,7 @@ const chart = setup({
     raiseAlert: (_, _params: { kind: string }) => {},
 
     ringBell: assign({ bell: true }),
-    /** Opens the question now, or as soon as the spacing allows. */
-    openAsk: assign(({ context, event }) => ({
-      askOpen: true,
-      bell: false,
-      askedAt: Math.max(timeOf(event, context), context.askedAt + context.terms.askSpacingMs),
-    })),
+    openAsk: assign(({ context, event }) => openAsk(context, event)),
     closeAsk: assign({ askOpen: false }),
     countAsk: assign({ asks: ({ context }) => context.asks + 1 }),
     resetLadder: assign({ asks: 0 }),
@@ -160,21 +145,17 @@ const chart = setup({
     markLate: assign({ late: true }),
   },
   guards: {
-    isBellDue: ({ context }) => context.bell && !context.askOpen,
+    isBellDue,
     isSendWindowOpen: ({ context, event }) =>
       timeOf(event, context) + waitOf(context.terms.pushRetryMs) <= context.notAfter,
     isUnsent: ({ context }) => !context.wasSent,
-    hasReviewAsksLeft: ({ context }) => context.asks < context.terms.reviewAsksMax,
-    isResolvedPaid: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'succeeded',
-    isResolvedFailed: ({ event }) => event.type === 'operator.resolved' && event.outcome === 'failed',
+    hasReviewAsksLeft,
+    isResolvedPaid: isResolved('succeeded'),
+    isResolvedFailed: isResolved('failed'),
   },
   delays: {
-    answerTimeout: ({ context }) => waitOf(context.terms.answerTimeoutMs),
+    ...askingDelays,
     sendRetryDelay: ({ context }) => waitOf(context.terms.pushRetryMs),
-    pollDelay: ({ context }) =>
-      waitOf(context.terms.pollLadderMs?.[context.asks] ?? context.terms.pollLadderMs?.at(-1)),
-    confirmDeadline: ({ context }) => waitOf(context.terms.confirmDeadlineMs),
-    reviewDelay: ({ context }) => waitOf(context.terms.reviewPollMs),
     watchDelay: ({ context }) => waitOf(context.terms.failureWatchMs),
   },
 });
@@ -207,10 +188,7 @@ export function bornRefund(input?: RefundInput): RefundContext {
     createdAt: at,
     terms,
     notAfter: at + waitOf(terms.confirmDeadlineMs),
-    asks: 0,
-    askOpen: false,
-    askedAt: 0,
-    bell: false,
+    ...unasked,
     wasSent: false,
     completedAt: null,
     failureCode: null,
@@ -275,12 +253,7 @@ export const refundMachine = chart.createMachine({
             'operator.asked': { actions: 'ringBell' },
             'reverse.notAttempted': { guard: 'isUnsent', ...toFailed },
           },
-          states: {
-            polling: {
-              id: 'confirmPolling',
-              after: { pollDelay: { target: 'polling', reenter: true, actions: ['countAsk', 'ringBell'] } },
-            },
-          },
+          states: confirmStates,
         },
         underReview: {
           id: 'underReview',
@@ -294,23 +267,7 @@ export const refundMachine = chart.createMachine({
               { guard: 'isResolvedFailed', ...toFailed },
             ],
           },
-          states: {
-            polling: {
-              id: 'reviewPolling',
-              after: {
-                reviewDelay: [
-                  {
-                    guard: 'hasReviewAsksLeft',
-                    target: 'polling',
-                    reenter: true,
-                    actions: ['countAsk', 'ringBell'],
-                  },
-                  { target: 'resting' },
-                ],
-              },
-            },
-            resting: {},
-          },
+          states: reviewStates,
         },
       },
     },

@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { timeOf } from './time.ts';
 
 /**
  * One merchant's money of one settlement date: made by the sweep when it sees a new bucket, never by a
@@ -60,8 +61,7 @@ export const settlementMachine = setup({
     isTest: ({ context }) => context.isTest,
   },
   delays: {
-    midnight: ({ context, event }) =>
-      Math.max(0, context.dueAtMs - ((event as { at?: number }).at ?? context.createdAt)),
+    midnight: ({ context, event }) => Math.max(0, context.dueAtMs - timeOf(event, context)),
   },
 }).createMachine({
   id: 'settlement',

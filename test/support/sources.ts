@@ -65,12 +65,6 @@ export function namesIn(text: string): string[] {
   return [...text.matchAll(/['/]([\w.-]+)'/g)].map(([, name]) => name!);
 }
 
-/** More than its declaration: the chart names it in quotes. */
-export function usedInChart(text: string, name: string): boolean {
-  const chart = text.slice(text.search(/= setup\(\{/));
-  return chart.includes(`'${name}'`);
-}
-
 /** The strings of a constant list. */
 export function listOf(tree: ts.SourceFile, name: string): string[] {
   const list = nodesOf(tree).find(
@@ -83,23 +77,29 @@ export function listOf(tree: ts.SourceFile, name: string): string[] {
     : [];
 }
 
-/** The actions that a machine declares: assignments to its context, and the others, which are effects. */
-export function setupActions(tree: ts.SourceFile): { assigns: string[]; effects: string[] } {
-  const found = { assigns: [] as string[], effects: [] as string[] };
-  const setup = nodesOf(tree).find(
-    (node) => ts.isCallExpression(node) && node.expression.getText(tree) === 'setup',
-  );
-  const actions = (setup as ts.CallExpression | undefined)?.arguments[0];
-  if (!actions || !ts.isObjectLiteralExpression(actions)) return found;
-  for (const part of actions.properties) {
-    if (!ts.isPropertyAssignment(part) || nameOf(part.name) !== 'actions') continue;
-    for (const action of (part.initializer as ts.ObjectLiteralExpression).properties) {
-      const isAssign =
-        ts.isPropertyAssignment(action) && action.initializer.getText(tree).startsWith('assign(');
-      found[isAssign ? 'assigns' : 'effects'].push(nameOf(action.name!));
-    }
-  }
-  return found;
+function setupOf(tree: ts.SourceFile): ts.CallExpression | undefined {
+  return nodesOf(tree)
+    .filter(ts.isCallExpression)
+    .find((node) => node.expression.getText(tree) === 'setup');
+}
+
+/** A file of machines that only holds what charts share has none. */
+export function hasChart(tree: ts.SourceFile): boolean {
+  return setupOf(tree) !== undefined;
+}
+
+/** The actions that a machine declares and leaves to the house: all that are no assignments to its context. */
+export function declaredEffects(tree: ts.SourceFile): string[] {
+  const setup = setupOf(tree)?.arguments[0];
+  if (!setup || !ts.isObjectLiteralExpression(setup)) return [];
+  return setup.properties
+    .filter(ts.isPropertyAssignment)
+    .filter(({ name }) => nameOf(name) === 'actions')
+    .flatMap(({ initializer }) => [...(initializer as ts.ObjectLiteralExpression).properties])
+    .filter(
+      (action) => !ts.isPropertyAssignment(action) || !action.initializer.getText(tree).startsWith('assign('),
+    )
+    .map(({ name }) => nameOf(name!));
 }
 
 /** The keys of the object that an effects function returns, wherever its room is. */
