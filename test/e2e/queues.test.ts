@@ -44,7 +44,13 @@ describe('the queues', () => {
 
   it('are all shown, with how much is in each', async () => {
     const rows = await read();
-    expect([...rows.keys()]).include.members(['wake', 'pushPrompt', 'askRail', 'bells', 'settlement']);
+    expect([...rows.keys()]).include.members([
+      'wake',
+      'collection.pushPrompt',
+      'difference.askRail',
+      'bells',
+      'settlement',
+    ]);
     expect(rows.get('wake')!.delayed).equal(1);
     expect(rows.get('bells')!.delayed).equal(1);
   });

@@ -19,18 +19,19 @@ import type { Queues } from './queue.ts';
  */
 export const wakeQueue = 'wake';
 
-/** The queue of a call, one for each lane. */
-export function callQueue(type: string, lane: string | undefined): string {
-  return lane ? `${type}.${lane}` : type;
+/** The queue of a call, one for each lane. Two machines may have a call of one name: each has its own queue. */
+export function callQueue(machine: string, type: string, lane: string | undefined): string {
+  return lane ? `${machine}.${type}.${lane}` : `${machine}.${type}`;
 }
 
 /** Every queue that the engine works on. */
 export function queueNames(definitions: readonly MachineDefinition[]): string[] {
-  const calls = definitions.flatMap((definition) => Object.entries(definition.calls));
-  const lanes = calls.flatMap(([type, { lanes }]) =>
-    lanes ? lanes.map(({ name }) => callQueue(type, name)) : [callQueue(type, undefined)],
+  const calls = definitions.flatMap(({ name: machine, calls }) =>
+    Object.entries(calls).flatMap(([type, { lanes = [{ name: undefined }] }]) =>
+      lanes.map(({ name }) => callQueue(machine, type, name)),
+    ),
   );
-  return [wakeQueue, ...lanes];
+  return [wakeQueue, ...calls];
 }
 
 /** The earliest of an actor's timers in milliseconds; Infinity when it has none. */
@@ -109,7 +110,7 @@ export class Handover {
   queueOf(machine: string, doc: ActorDoc, call: Call): string | undefined {
     const effect = this.#options.actors.definition(machine).calls[call.type];
     if (!effect) return undefined;
-    return callQueue(call.type, effect.lanes && (effect.lane?.(doc, call) ?? effect.lanes[0]!.name));
+    return callQueue(machine, call.type, effect.lanes && (effect.lane?.(doc, call) ?? effect.lanes[0]!.name));
   }
 
   /** An errand that steps back: into this queue, to come again after so long. */

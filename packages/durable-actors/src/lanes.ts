@@ -49,8 +49,9 @@ export class Lanes {
     this.#waitingMax = waitingMax;
   }
 
-  /** Opens the lane of a queue; it lets `concurrency` errands run at once. */
+  /** Opens the lane of a queue; it lets `concurrency` errands run at once. @throws where the queue has one */
   open(queue: string, concurrency: number, run: Run): void {
+    if (this.#lanes.has(queue)) throw new Error(`the queue ${queue} has its lane already`);
     this.#isOpen = true;
     this.#lanes.set(queue, {
       ...{ concurrency, run, running: 0 },

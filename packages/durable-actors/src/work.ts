@@ -85,7 +85,7 @@ export class ActorWorkers {
       for (const [type, effect] of Object.entries(definition.calls)) {
         const kinds = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
         for (const { name, concurrency } of kinds) {
-          const queue = callQueue(type, name);
+          const queue = callQueue(definition.name, type, name);
           lanes.open(queue, concurrency, (errand, aside) => {
             return this.#callErrand(queue, errand, aside, name);
           });
@@ -366,7 +366,7 @@ export class ActorWorkers {
       const waits = await this.make(machine, actor, call!, losses, lane, aside);
       if (!waits) return undefined;
       const { postponed } = waits;
-      const to = postponed.lane === undefined ? queue : callQueue(waits.call.type, postponed.lane);
+      const to = postponed.lane === undefined ? queue : callQueue(machine, waits.call.type, postponed.lane);
       return () => handover.later(to, errand, postponed.postponeMs);
     });
   }

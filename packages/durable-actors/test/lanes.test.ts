@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { signal } from '../../../test/support/signal.ts';
 import { until } from '../../../test/support/until.ts';
 import { callJobs, errandsOf, wakeJobs } from '../src/bundle.ts';
-import type { ActorDoc, CallEffect } from '../src/index.ts';
+import { type ActorDoc, type CallEffect, type MachineDefinition, queueNames } from '../src/index.ts';
 import type { Errand } from '../src/lanes.ts';
 import { Lanes } from '../src/lanes.ts';
 import { type Engine, give, type Machinery, openEngine, openMachinery, tell } from './support/engine.ts';
@@ -43,6 +43,15 @@ describe('lanes', () => {
     expect(begun).deep.equal(names(4));
     expect(lanes.offer('ask', errand(7)), 'there is room again').equal(true);
     expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 2, waiting: 2 }]);
+  });
+
+  it('are never two of one queue: nobody’s concurrency is taken for another’s', () => {
+    const { lanes } = open();
+    expect(() => lanes.open('ask', 5, async () => undefined)).to.throw('the queue ask has its lane already');
+    const call = { concurrency: 1, patienceMs: 1, run: async () => ({ event: { type: 'known' } }) };
+    const named = (name: string) => ({ name, calls: { ask: call } }) as Partial<MachineDefinition>;
+    const queues = queueNames([named('sleeper'), named('riser')] as MachineDefinition[]);
+    expect(queues).deep.equal(['wake', 'sleeper.ask', 'riser.ask']);
   });
 
   it('have an errand in hand once, however often it comes', async () => {
@@ -208,7 +217,7 @@ describe('calls of this process’s own commits', () => {
     const doc = await asker();
     expect(await until(async () => (await heard(doc)).length > 0)).equal(true);
     await machinery.handover.flush();
-    expect(counts.get('ask')).equal(undefined);
+    expect(counts.get('sleeper.ask')).equal(undefined);
   });
 
   it('come with wake-ups that are due by the time they are handed over, which cost no job either', async () => {
@@ -228,7 +237,7 @@ describe('calls of this process’s own commits', () => {
     const docs = await Promise.all(Array.from({ length: 60 }, () => asker()));
     expect(docs.map(({ calls }) => calls[0]!.owner)).deep.equal(docs.map(() => undefined));
     await machinery.handover.flush();
-    expect(counts.get('ask')).within(2, 30);
+    expect(counts.get('sleeper.ask')).within(2, 30);
     const answered = signal();
     const { engine: other, machinery: ofOther } = await open(async () => {
       await answered.happened;
@@ -282,7 +291,7 @@ describe('calls of this process’s own commits', () => {
     const first = await Promise.all(Array.from({ length: 10 }, () => asker()));
     await begun.happened;
     await until(async () =>
-      engine.lanes.counts().some(({ queue, running }) => queue === 'ask' && running === 10),
+      engine.lanes.counts().some(({ queue, running }) => queue === 'sleeper.ask' && running === 10),
     );
     isFirst = false;
     const second = await asker();
@@ -292,7 +301,7 @@ describe('calls of this process’s own commits', () => {
     await machinery.handover.flush();
     for (const doc of first) expect(await heard(doc)).deep.equal(['answered']);
     expect(await heard(second)).deep.equal([]);
-    const jobs = await machinery.queues.queue('ask').getJobs(['waiting', 'delayed']);
+    const jobs = await machinery.queues.queue('sleeper.ask').getJobs(['waiting', 'delayed']);
     expect(jobs.flatMap(({ data }) => errandsOf(data)).map(({ actor }) => actor)).deep.equal([second._id]);
   });
 });

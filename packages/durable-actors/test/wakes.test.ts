@@ -229,11 +229,13 @@ describe('wake-ups', () => {
       const { _id } = await give(engine, 'sleeper');
       const { doc } = await tell(engine, { _id }, 'asking');
       await machinery.handover.flush();
-      await machinery.queues.queue('ask').obliterate({ force: true });
+      await machinery.queues.queue('sleeper.ask').obliterate({ force: true });
       engine.clock.advance(patienceMs - 5_000);
       await machinery.sweeper.sweep();
-      expect(await waitingCalls('ask'), 'in view again, so it is handed over').deep.equal([doc.calls[0]!.id]);
-      await machinery.queues.queue('ask').obliterate({ force: true });
+      expect(await waitingCalls('sleeper.ask'), 'in view again, so it is handed over').deep.equal([
+        doc.calls[0]!.id,
+      ]);
+      await machinery.queues.queue('sleeper.ask').obliterate({ force: true });
       engine.clock.advance(5_200);
       await machinery.sweeper.sweep();
       await machinery.sweeper.sweep();
@@ -256,7 +258,7 @@ describe('wake-ups', () => {
       expect(await engine.actors.claim({ machine: 'sleeper', id: _id }, doc.calls[0]!.id)).equal(true);
       machinery.workers.start(); // the job is still in Redis: now it comes
       await machinery.handover.flush();
-      await until(async () => (await machinery.queues.queue('push').count()) === 0);
+      await until(async () => (await machinery.queues.queue('sleeper.push').count()) === 0);
       engine.clock.advance(patienceMs - 5_000);
       await machinery.sweeper.sweep();
       expect(await heard(doc)).deep.equal([]);
@@ -272,7 +274,7 @@ describe('wake-ups', () => {
       const { _id } = await give(engine, 'sleeper');
       await tell(engine, { _id }, 'pushing');
       await machinery.handover.flush();
-      await machinery.queues.queue('push').obliterate({ force: true });
+      await machinery.queues.queue('sleeper.push').obliterate({ force: true });
       engine.clock.advance(5_200);
       machinery.workers.start();
       await machinery.sweeper.sweep();
