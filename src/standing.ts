@@ -1,4 +1,4 @@
-import { type MachineDefinition, type MongoCollectionSpec, requiredIndexes } from '@kusanya/durable-actors';
+import type { MachineDefinition, MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { AnyStateMachine } from 'xstate';
 import type { Mode } from './mode.ts';
@@ -35,14 +35,12 @@ export const actorsByPlace = { mode: 1, place: 1, _id: -1 } as const;
 
 /** Those of machines whose actors are few enough to be indexed by every state. */
 export const actorIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
-  ...requiredIndexes,
   { key: { merchantId: 1, mode: 1, _id: -1 } },
   { key: actorsByState },
 ];
 
 /** Those of machines with crowded states, which keep their outermost state in `status`. */
 export const crowdIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
-  ...requiredIndexes,
   { key: actorsByPlace },
   { key: { merchantId: 1, mode: 1, status: 1, _id: -1 } },
 ];

@@ -1,4 +1,4 @@
-import type { Clock } from '@kusanya/durable-actors';
+import { type Clock, dueIn, dueIndex } from '@kusanya/durable-actors';
 import type { Db, Filter } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -57,7 +57,7 @@ export class Admission {
     // A push that nobody has begun is due `pickupMs` after it was asked for.
     const begunBefore = new Date(now - windowMs / 2 + limits.pickupMs);
     const waiting: Filter<CollectionDoc> = {
-      dueAt: { $lte: begunBefore, $type: 'date' },
+      ...dueIn({ $lte: begunBefore }),
       mode,
       state: 'created.pushing.sending',
       calls: {
@@ -69,6 +69,7 @@ export class Admission {
       .find(waiting, { maxTimeMS: patienceMs })
       .project<{ _id: string; data: { msisdn: string } }>({ 'data.msisdn': 1 })
       .sort({ dueAt: 1 })
+      .hint(dueIndex)
       .limit(lookedAtMax)
       .toArray();
     const isLate = found.length > 0 && (await this.#busy(found, now)) < found.length;

@@ -1,10 +1,4 @@
-import {
-  type Actors,
-  BatchReader,
-  type Clock,
-  type MongoCollectionSpec,
-  type Write,
-} from '@kusanya/durable-actors';
+import { type Actors, actorsSpec, BatchReader, type Clock, type Write } from '@kusanya/durable-actors';
 import type { Db, Filter, IndexSpecification } from 'mongodb';
 import { bornContext } from '../../machines/collection.ts';
 import type { Config } from '../config.ts';
@@ -46,7 +40,7 @@ export const lateStates = ['failed', 'expired'].flatMap((status) =>
   ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
 );
 /** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
-export const collectionsSpec: MongoCollectionSpec = {
+export const collectionsSpec = actorsSpec({
   name: 'collections',
   indexes: [
     ...crowdIndexes,
@@ -64,7 +58,7 @@ export const collectionsSpec: MongoCollectionSpec = {
     'mode_1_status_1__id_-1',
     'state_1_mode_1__id_-1',
   ],
-};
+});
 
 const statuses: readonly Status[] = ['created', 'succeeded', 'failed', 'expired'];
 

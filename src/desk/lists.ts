@@ -1,4 +1,4 @@
-import type { ActorDoc, Actors, MachineDefinition } from '@kusanya/durable-actors';
+import { type ActorDoc, type Actors, dueIn, dueIndex, type MachineDefinition } from '@kusanya/durable-actors';
 import type { Collection, Db, Document } from 'mongodb';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -104,9 +104,10 @@ async function listRare<Row extends ActorDoc>(
   page: Page,
 ): Promise<Listed<Row>> {
   const { overdueAt, quarantined } = filter;
-  const due = overdueAt === undefined ? {} : { dueAt: { $lt: new Date(overdueAt - lateMs), $type: 'date' } };
+  const due = overdueAt === undefined ? {} : dueIn({ $lt: new Date(overdueAt - lateMs) });
   const apart = quarantined ? { 'quarantined.at': { $type: 'date' } } : {};
   const by = quarantined ? { 'quarantined.at': 1 } : { dueAt: 1 };
+  const hint = quarantined ? by : dueIndex;
   const ids = idRange(idPrefix, filter, page.startingAfter);
   const stages = [
     { $match: { ...(quarantined ? apart : due) } },
@@ -116,7 +117,7 @@ async function listRare<Row extends ActorDoc>(
     { $sort: { _id: -1 } },
     { $limit: page.limit + 1 },
   ];
-  return pageOf(await db.collection(plural).aggregate<Row>(stages, { hint: by }).toArray(), page.limit);
+  return pageOf(await db.collection(plural).aggregate<Row>(stages, { hint }).toArray(), page.limit);
 }
 
 function pageOf<Row extends { _id: string }>(found: readonly Row[], limit: number): Listed<Row> {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import {
   type Doc,
+  dueIn,
+  dueIndex,
   leasesSpec,
   type MachineDefinition,
   type Queues,
@@ -97,14 +99,14 @@ export async function readWebhooks({ db, actors, clock }: OverviewDeps, mode: Mo
     .collection<{ _id: string; dueAt: Date }>(deliveriesSpec.name)
     .aggregate<{ dueAt: Date }>(
       [
-        { $match: { dueAt: { $lte: new Date(now), $type: 'date' } } },
+        { $match: dueIn({ $lte: new Date(now) }) },
         { $sort: { dueAt: 1 } },
         { $limit: countMax },
         { $match: { mode } },
         { $limit: 1 },
         { $project: { dueAt: 1 } },
       ],
-      { hint: { dueAt: 1 } },
+      { hint: dueIndex },
     )
     .toArray();
   return {

@@ -2,6 +2,8 @@ import {
   type ActorDoc,
   type Actors,
   type Clock,
+  dueIn,
+  dueIndex,
   dueOf,
   type MachineDefinition,
   versionOf,
@@ -107,7 +109,7 @@ export function showMachine({ db, actors }: MachineAdminDeps) {
 
 /** The versions of documents, among samples: an old one shows among the oldest or those still at work. */
 async function versionsIn(db: Db, plural: string): Promise<number[]> {
-  const sample = async (match: Document, by: Record<string, 1 | -1>) => {
+  const sample = async (match: Document, by: Record<string, 1 | -1>, hint: Document = { _id: 1 }) => {
     const found = await db
       .collection(plural)
       .aggregate<{ _id: number }>(
@@ -117,7 +119,7 @@ async function versionsIn(db: Db, plural: string): Promise<number[]> {
           { $limit: versionsLooked },
           { $group: { _id: '$machineVersion' } },
         ],
-        { hint: { [Object.keys(by)[0]!]: 1 } },
+        { hint },
       )
       .toArray();
     return found.map(({ _id }) => _id);
@@ -125,7 +127,7 @@ async function versionsIn(db: Db, plural: string): Promise<number[]> {
   const samples = await Promise.all([
     sample({}, { _id: -1 }),
     sample({}, { _id: 1 }),
-    sample({ dueAt: { $type: 'date' } }, { dueAt: 1 }),
+    sample(dueIn({}), { dueAt: 1 }, dueIndex),
   ]);
   return [...new Set(samples.flat())].sort((a, b) => a - b);
 }

@@ -1,4 +1,11 @@
-import type { ActorDoc, Actors, Clock, Queues } from '@kusanya/durable-actors';
+import {
+  type ActorDoc,
+  type Actors,
+  type Clock,
+  dueIn,
+  dueIndex,
+  type Queues,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { collectionsSpec, lateOuterStates, lateStates, reviewStates } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
@@ -241,9 +248,9 @@ function wakeupsLate({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<T
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
       const { amountTzs: _none, ...sum } = await tally(db, plural, {
-        match: { dueAt: { $lt: new Date(clock.now() - lateMs), $type: 'date' } },
+        match: dueIn({ $lt: new Date(clock.now() - lateMs) }),
         sort: { dueAt: 1 },
-        hint: { dueAt: 1 },
+        hint: dueIndex,
         only: { mode },
         oldest: '$dueAt',
       });

@@ -1,4 +1,4 @@
-import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type ActorDoc, actorsSpec, type Doc, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { DestinationContext } from '../../machines/destination.ts';
 import type { PayoutContext } from '../../machines/payout.ts';
@@ -36,7 +36,7 @@ export interface DestinationDoc extends ActorDoc {
   snapshot: { value: unknown; context: DestinationContext & Record<string, unknown> };
 }
 
-export const destinationsSpec: MongoCollectionSpec = { name: 'destinations', indexes: actorIndexes };
+export const destinationsSpec = actorsSpec({ name: 'destinations', indexes: actorIndexes });
 
 /** What was asked for, fixed when the payout is made. Amounts are whole shillings. */
 export interface PayoutData extends Record<string, unknown> {
@@ -66,7 +66,7 @@ export interface PayoutDoc extends ActorDoc {
   snapshot: { value: unknown; context: PayoutContext & Record<string, unknown> };
 }
 
-export const payoutsSpec: MongoCollectionSpec = {
+export const payoutsSpec = actorsSpec({
   name: 'payouts',
   indexes: [
     ...actorIndexes,
@@ -77,7 +77,7 @@ export const payoutsSpec: MongoCollectionSpec = {
     },
     { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
-};
+});
 
 /** Payouts that were written into one file for the bank. Which they are, the payouts themselves say. */
 export interface BankFileDoc extends Doc {

@@ -1,10 +1,4 @@
-import {
-  type ActorDoc,
-  type Actors,
-  type Clock,
-  type MongoCollectionSpec,
-  StepRaced,
-} from '@kusanya/durable-actors';
+import { type ActorDoc, type Actors, actorsSpec, type Clock, StepRaced } from '@kusanya/durable-actors';
 import type { BreakerContext, BreakerInput } from '../../machines/breaker.ts';
 import { newId } from '../ids.ts';
 import type { Log } from '../log.ts';
@@ -16,7 +10,7 @@ export type RailOperation = 'push' | 'query';
 
 export const railOperations: readonly RailOperation[] = ['push', 'query'];
 
-export const breakersSpec: MongoCollectionSpec = { name: 'breakers', indexes: actorIndexes };
+export const breakersSpec = actorsSpec({ name: 'breakers', indexes: actorIndexes });
 
 export interface BreakerDoc extends ActorDoc {
   data: { rail: string; operation: RailOperation };

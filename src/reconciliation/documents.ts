@@ -1,4 +1,4 @@
-import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type ActorDoc, actorsSpec, type Doc, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { DifferenceContext, DifferenceKind } from '../../machines/difference.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
 import type { Safeguarded } from '../ledger/ledger.ts';
@@ -85,10 +85,10 @@ export interface ReconciliationDoc extends ActorDoc {
   snapshot: { value: unknown; context: ReconciliationContext & Record<string, unknown> };
 }
 
-export const reconciliationsSpec: MongoCollectionSpec = {
+export const reconciliationsSpec = actorsSpec({
   name: 'reconciliations',
   indexes: [...actorIndexes, { key: { 'data.rail': 1, 'data.date': -1 } }],
-};
+});
 
 export function reconciliationId(rail: string, date: string): string {
   return `rec.${rail}.${date}`;
@@ -123,7 +123,7 @@ export interface DifferenceDoc extends ActorDoc {
   snapshot: { value: unknown; context: DifferenceContext & Record<string, unknown> };
 }
 
-export const differencesSpec: MongoCollectionSpec = {
+export const differencesSpec = actorsSpec({
   name: 'differences',
   indexes: [
     ...actorIndexes,
@@ -132,7 +132,7 @@ export const differencesSpec: MongoCollectionSpec = {
     { key: { 'data.receipt': 1 }, partial: { 'data.receipt': { $type: 'string' } } },
     { key: { 'data.rail': 1, 'data.bookedAt': 1 } },
   ],
-};
+});
 
 /** Nothing is left to do. */
 export const endedStates: readonly string[] = ['explained', 'resolved'];

@@ -1,4 +1,4 @@
-import type { ActorDoc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type ActorDoc, actorsSpec } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { RefundContext } from '../../machines/refund.ts';
 import type { Channel } from '../rails/rails.ts';
@@ -31,7 +31,7 @@ export interface RefundDoc extends ActorDoc {
   snapshot: { value: unknown; context: RefundContext & Record<string, unknown> };
 }
 
-export const refundsSpec: MongoCollectionSpec = {
+export const refundsSpec = actorsSpec({
   name: 'refunds',
   indexes: [
     ...actorIndexes,
@@ -39,7 +39,7 @@ export const refundsSpec: MongoCollectionSpec = {
     { key: { 'data.collectionId': 1, _id: -1 } },
     { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
-};
+});
 
 /** Where a refund waits for a person: nobody can tell whether it was made. */
 export const unclearStates = ['created.underReview.polling', 'created.underReview.resting'];

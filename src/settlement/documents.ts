@@ -1,10 +1,10 @@
-import type { ActorDoc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type ActorDoc, actorsSpec } from '@kusanya/durable-actors';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Bucket } from '../ledger/ledger.ts';
 import { actorIndexes } from '../standing.ts';
 
 /** Settlements as they are stored: actors, one per merchant, mode and date. */
-export const settlementsSpec: MongoCollectionSpec = {
+export const settlementsSpec = actorsSpec({
   name: 'settlements',
   indexes: [
     ...actorIndexes,
@@ -12,7 +12,7 @@ export const settlementsSpec: MongoCollectionSpec = {
     { key: { mode: 1, state: 1, 'data.date': -1, _id: -1 } },
     { key: { merchantId: 1, mode: 1, 'data.date': -1, _id: -1 } },
   ],
-};
+});
 
 export interface SettlementDoc extends ActorDoc {
   data: { date: string; currency: string };

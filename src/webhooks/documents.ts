@@ -1,4 +1,4 @@
-import type { ActorDoc, Doc, MongoCollectionSpec } from '@kusanya/durable-actors';
+import { type ActorDoc, actorsSpec, type Doc, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { DeliveryContext } from '../../machines/delivery.ts';
 import type { EndpointContext } from '../../machines/endpoint.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
@@ -54,21 +54,19 @@ export const endpointsOfMerchant = { merchantId: 1, state: 1 } as const;
 
 export const notDeleted = { state: { $ne: 'deleted' } } as const;
 
-export const endpointsSpec: MongoCollectionSpec = {
+export const endpointsSpec = actorsSpec({
   name: 'endpoints',
   indexes: [...actorIndexes, { key: endpointsOfMerchant }],
-};
+});
 
-export const deliveriesSpec: MongoCollectionSpec = {
+export const deliveriesSpec = actorsSpec({
   name: 'deliveries',
   indexes: [
-    { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
     { key: { 'data.endpointId': 1, state: 1, _id: 1 } },
     { key: { 'data.eventId': 1 } },
     { key: actorsByState },
-    { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
   ],
-};
+});
 
 /** By time, for those who count them: appended to at its end, an index costs next to nothing. */
 export const attemptsSpec: MongoCollectionSpec = { name: 'attempts', indexes: [{ key: { at: 1 } }] };
@@ -95,10 +93,10 @@ export function statesOfDeliveries(status: DeliveryStatus): readonly string[] {
 }
 
 /** Sends again what failed to reach an endpoint since a time; the chart remembers how far it came. */
-export const replaysSpec: MongoCollectionSpec = {
+export const replaysSpec = actorsSpec({
   name: 'replays',
   indexes: [...actorIndexes, { key: { 'data.endpointId': 1, _id: -1 } }],
-};
+});
 
 export interface ReplayDoc extends ActorDoc {
   data: { endpointId: string; since: Date; total: number; by: string };

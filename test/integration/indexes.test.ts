@@ -42,6 +42,20 @@ describe('Indexes', () => {
     expect(await namesOf('collections'), 'prepared again').to.deep.equal(left);
   });
 
+  it('of what is due go too, which were not by part: of every collection of actors', async () => {
+    const definitions = ['collections', 'deliveries', 'payouts', 'breakers'];
+    const partial = { partialFilterExpression: { dueAt: { $type: 'date' } } };
+    for (const name of definitions) await db.collection(name).createIndex({ dueAt: 1 }, partial);
+    await prepareDatabase(db, mongoCollectionSpecs);
+    expect((await retireIndexes(db, mongoCollectionSpecs)).sort()).to.deep.equal(
+      definitions.map((name) => `${name}.dueAt_1`).sort(),
+    );
+    const without = mongoCollectionSpecs.filter(({ indexes = [] }) =>
+      indexes.some(({ key }) => 'dueAt' in key && !('part' in key)),
+    );
+    expect(without.map(({ name }) => name)).to.deep.equal([]);
+  });
+
   it('are in no spec both wanted and retired', async () => {
     await prepareDatabase(db, mongoCollectionSpecs);
     for (const { name, retired = [] } of mongoCollectionSpecs) {

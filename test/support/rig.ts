@@ -1,6 +1,7 @@
 import {
   type ActorDoc,
   Actors,
+  actorsSpec,
   BatchReader,
   type CallAnswer,
   type CallView,
@@ -96,7 +97,7 @@ export class Rig {
     const { mongodbUri } = await stores();
     const client = await connectMongo(mongodbUri);
     const db = client.db(freshDatabase(`charts_${model.name}`));
-    const actors = { name: pluralOf(model), indexes: actorIndexes };
+    const actors = actorsSpec({ name: pluralOf(model), indexes: actorIndexes });
     await prepareDatabase(db, [actors, stepsSpec, alertsSpec, { name: journal }]);
     return new Rig(model, client, db, options);
   }

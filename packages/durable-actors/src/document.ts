@@ -63,7 +63,9 @@ export interface ActorDoc extends Doc, Labels {
   snapshot: { value: unknown; context: Record<string, unknown> };
   timers: Timer[];
   calls: Call[];
-  /** The earliest timer or unanswered call, or earlier (`dueOf` is exact); the sweep's index. */
+  /** Of the sweep (`partOf`). Absent: no step was taken since there are parts. */
+  part?: number;
+  /** The earliest timer or unanswered call, or earlier (`dueOf` is exact); in the sweep's index. */
   dueAt: Date | null;
   /** The id of the latest step, so that a commit whose acknowledgement was lost is recognised. */
   lastStep: string;

@@ -24,7 +24,8 @@ export {
   putRight,
   type Write,
 } from './mongo.ts';
-export { requiredIndexes, stepId, stepRange, stepsSpec } from './plan.ts';
+export { actorsSpec, dueIn, dueIndex } from './parts.ts';
+export { stepId, stepRange, stepsSpec } from './plan.ts';
 export { type NewJob, Queues } from './queue.ts';
 export { isRedisUrl } from './redis.ts';
 export { type OpenOptions, openRuntime, Runtime, type RuntimeOptions, type RuntimeWatch } from './runtime.ts';

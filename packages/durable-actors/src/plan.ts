@@ -16,17 +16,12 @@ import {
   versionOf,
 } from './document.ts';
 import type { Doc, MongoCollectionSpec, Write } from './mongo.ts';
+import { partOf } from './parts.ts';
 import type { SharedParts } from './shared.ts';
 import { earliest, first, liftedFrom, next, type Transitioned } from './step.ts';
 
 /** The history: one line for every step that a person may look for. Lines of an actor are a range of `_id`. */
 export const stepsSpec: MongoCollectionSpec = { name: 'steps' };
-
-/** Indexes that every machine's collection of actors needs: of what is to happen, and of what is set aside. */
-export const requiredIndexes: NonNullable<MongoCollectionSpec['indexes']> = [
-  { key: { dueAt: 1 }, partial: { dueAt: { $type: 'date' } } },
-  { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
-];
 
 /** A call that nobody has claimed is looked for this soon, where its effect says nothing else. */
 const usualPickupMs = 5_000;
@@ -105,6 +100,7 @@ export async function planStep(
   const changed: ActorDoc = {
     ...doc,
     ...chart.fields,
+    part: partOf(doc._id),
     machineVersion: versionOf(definition),
     seq,
     state: chart.state,
@@ -287,6 +283,7 @@ function differenceOf(
     if (value === undefined) unset[path] = '';
     else set[path] = value;
   };
+  if (changed.part !== doc.part) set.part = changed.part;
   if (changed.timers !== doc.timers) set.timers = changed.timers;
   if (changed.calls !== doc.calls) set.calls = changed.calls;
   if (changed.dueAt?.getTime() !== doc.dueAt?.getTime()) set.dueAt = changed.dueAt;

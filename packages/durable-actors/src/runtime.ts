@@ -9,7 +9,8 @@ import { Lanes } from './lanes.ts';
 import { Lease, leasesSpec } from './lease.ts';
 import { type Log, silent } from './log.ts';
 import { connectMongo, keepClock, prepareDatabase } from './mongo.ts';
-import { requiredIndexes, stepsSpec } from './plan.ts';
+import { actorsSpec } from './parts.ts';
+import { stepsSpec } from './plan.ts';
 import { Queues } from './queue.ts';
 import { sharedPartsSpec } from './shared.ts';
 import type { StoreOptions } from './store.ts';
@@ -124,7 +125,7 @@ export async function openRuntime({
 }: OpenOptions): Promise<Runtime & { db: Db; clock: Clock; close(): Promise<void> }> {
   const client = await connectMongo(mongodbUri);
   const db = client.db(name);
-  const ofActors = definitions.map(({ plural }) => ({ name: plural, indexes: requiredIndexes }));
+  const ofActors = definitions.map(({ plural }) => actorsSpec({ name: plural }));
   await prepareDatabase(db, [...ofActors, stepsSpec, sharedPartsSpec, leasesSpec]);
   const dropClock = clock instanceof SystemClock ? await keepClock(db, clock, log) : () => {};
   const queues = new Queues(redisUrl, name, log, lostAfterMs);

@@ -7,6 +7,7 @@ import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
+import { dueIn } from './parts.ts';
 import type { Queues } from './queue.ts';
 import { dueOf } from './step.ts';
 import { inTime } from './time-limit.ts';
@@ -162,7 +163,7 @@ export class Sweeper {
     for (const { name, plural, calls } of actors.definitions) {
       const longestMs = Math.max(0, ...Object.values(calls).map(({ patienceMs }) => patienceMs));
       const until = new Date(clock.now() + longestMs + estateMs);
-      const theirs = { dueAt: { $lte: until, $type: 'date' as const }, 'calls.owner': owner };
+      const theirs = { ...dueIn({ $lte: until }), 'calls.owner': owner };
       const found = db.collection<ActorDoc>(plural).find(theirs, { batchSize: pageSize });
       count += await this.#each(found, async (stored) => {
         const doc = await this.#known(name, stored);
@@ -198,10 +199,10 @@ export class Sweeper {
     const { db, handover, lease } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(
-        { dueAt: { $gt: new Date(from), $lte: new Date(until), $type: 'date' } },
-        { sort: { dueAt: 1 }, batchSize: pageSize },
-      );
+      .find(dueIn({ $gt: new Date(from), $lte: new Date(until) }), {
+        sort: { dueAt: 1 },
+        batchSize: pageSize,
+      });
     let count = 0;
     for await (const stored of cursor) {
       if (this.#stopped) break;
@@ -245,10 +246,7 @@ export class Sweeper {
     const { db, clock } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(
-        { dueAt: { $lte: new Date(before), $type: 'date' } },
-        { sort: { dueAt: 1 }, batchSize: pageSize },
-      );
+      .find(dueIn({ $lte: new Date(before) }), { sort: { dueAt: 1 }, batchSize: pageSize });
     let late = 0;
     await this.#each(cursor, async (stored) => {
       const dueAt = dueOf(stored)!.getTime();

@@ -5,6 +5,7 @@ import { Handover } from '../../src/handover.ts';
 import {
   type ActorDoc,
   Actors,
+  actorsSpec,
   Committer,
   connectMongo,
   type Labels,
@@ -16,7 +17,6 @@ import {
   MovableClock,
   prepareDatabase,
   Queues,
-  requiredIndexes,
   type StepLine,
   sharedPartsSpec,
   stepsSpec,
@@ -103,10 +103,8 @@ export async function openEngine(
 ): Promise<Engine> {
   const client = options.client ?? (await connectMongo((await stores()).mongodbUri));
   const db = client.db(options.database ?? freshDatabase('engine'));
-  const ofActors = definitions.map(({ plural }) => ({
-    name: plural,
-    indexes: options.indexes ?? requiredIndexes,
-  }));
+  const { indexes } = options;
+  const ofActors = definitions.map(({ plural }) => actorsSpec({ name: plural, ...(indexes && { indexes }) }));
   await prepareDatabase(db, [...ofActors, stepsSpec, sharedPartsSpec, leasesSpec, { name: 'alerts' }]);
   const clock = options.clock ?? new MovableClock();
   const logged: Record<string, unknown>[] = [];
