@@ -1,26 +1,25 @@
 import type { Db, Document, Timestamp } from 'mongodb';
-import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
+import { carriedAccounts, type MerchantBook } from './accounts.ts';
 import type { About, Breach } from './breach.ts';
-import { asStored, checkAllCollections, checkCollections, type Understood } from './captures.ts';
-import { wrongClosings } from './closings.ts';
+import { asStored, type Bounds, collectionRules, type Understood } from './captures.ts';
+import { type Span, type Sum, sumsIn, wrongClosings } from './closings.ts';
 import {
   checkCounters,
   checkReserved,
   currentSnapshot,
   isOutOfReach,
-  type MerchantBook,
   merchantBooks,
   merchantsPosted,
   unevenlyMoved,
 } from './counters.ts';
+import { idsIn, removedUpTo, timesIn } from './days.ts';
 import { Findings } from './findings.ts';
 import { bothModes } from './postings.ts';
 
 /**
- * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new, every
- * night all of it. It only reads and only tells: a breach is a person's business, never silently repaired.
+ * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new; the night's part
+ * is in night.ts. It only reads and only tells: a breach is a person's business, never silently repaired.
  */
 
 /** Where the next recent audit begins. Start with `{ untilMs, snapshotAt: null }`. */
@@ -35,36 +34,45 @@ export type AuditReport = {
 };
 
 /** Commit order is not the order of `postedAt`: what is younger than this may still be on its way. */
-const trailingMs = 30 * limits.secondMs;
+export const trailingMs = 30 * limits.secondMs;
 const overdueMs = 10 * limits.minuteMs;
 const idsPerRead = 1_000;
 
 /**
- * Checks all that is stored, in bounded memory and in short snapshots: for the night. `nowMs` is the clock's
- * time. The report's `next` lets recent audits go on from here.
+ * Checks all that is stored, in bounded memory and in short snapshots, and believes nothing that an earlier audit found
+ * but where entries were removed. Linear in all that is stored. `nowMs` is the clock's time. The report's `next` lets
+ * recent audits go on from here.
  */
 export async function auditAll(db: Db, nowMs: number, understood = asStored): Promise<AuditReport> {
   const findings = new Findings(db);
-  const { checked } = findings;
   const settledBefore = new Date(nowMs - trailingMs);
-  await findings.take('entries', () => checkEntries(db, {}));
-  await findings.take('books', () => checkBooks(db, {}));
-  await findings.take('collections', () => checkAllCollections(db, checked, understood));
+  const removed = await removedUpTo(db);
+  const carried = (book: MerchantBook) => (removed ? carriedAccounts(db, book) : undefined);
+  await checkPosted(db, { from: removed, until: null }, findings);
+  for (const rules of actorRules) {
+    await findings.take(rules.plural, () =>
+      checkActors(db, rules, findings.checked, understood, { since: removed }),
+    );
+  }
   await findings.take('counters', () =>
-    eachMerchant(merchantBooks(db), checked, (book) => checkCounters(db, book, settledBefore)),
+    eachMerchant(merchantBooks(db), findings.checked, async function* (book) {
+      yield* checkCounters(db, book, settledBefore, await carried(book));
+    }),
   );
   await findings.take('reserved', () =>
-    eachMerchant(merchantBooks(db), undefined, (book) => checkReserved(db, book, understood)),
+    eachMerchant(merchantBooks(db), undefined, async function* (book) {
+      yield* checkReserved(db, book, understood, await carried(book));
+    }),
   );
   await findings.take('overdue', () => checkOverdue(db, nowMs));
-  await findings.take('closings', () => checkClosings(db));
+  await findings.take('closings', () => checkClosings(db, removed));
   return reportOf(findings, { untilMs: nowMs - trailingMs, snapshotAt: await currentSnapshot(db) });
 }
 
 /**
  * Checks what was posted since `cursor`, 30 seconds behind `nowMs`: for every minute. Costs as much as what
  * happened since, however long the books are. Run it at least every five minutes: after longer pauses the
- * counters of every merchant that had an entry are summed from the beginning.
+ * counters of every merchant that had an entry are summed from what was carried forward.
  */
 export async function auditRecent(
   db: Db,
@@ -77,20 +85,55 @@ export async function auditRecent(
   const untilMs = Math.max(cursor.untilMs, nowMs - trailingMs);
   const window = { $gte: new Date(cursor.untilMs), $lt: new Date(untilMs) };
   const snapshotAt = await currentSnapshot(db);
-  await findings.take('entries', () => checkEntries(db, { ...bothModes, postedAt: window }));
-  await findings.take('books', () => checkBooks(db, { ...bothModes, postedAt: window }));
-  await findings.take('collections', () => checkRecentCollections(db, window, checked, understood));
+  await checkSpan(db, { from: window.$gte, until: window.$lt }, findings, understood);
   const suspects = await suspectsOf(db, cursor.snapshotAt, snapshotAt, window);
   const settledBefore = new Date(nowMs - trailingMs);
   await findings.take('counters', () =>
-    eachMerchant(suspects, checked, (book) => checkCounters(db, book, settledBefore)),
+    eachMerchant(suspects, checked, async function* (book) {
+      yield* checkCounters(db, book, settledBefore, await carriedAccounts(db, book));
+    }),
   );
   const holders = await merchantsPosted(db, window, true);
   await findings.take('reserved', () =>
-    eachMerchant(holders, undefined, (book) => checkReserved(db, book, understood)),
+    eachMerchant(holders, undefined, async function* (book) {
+      yield* checkReserved(db, book, understood, await carriedAccounts(db, book));
+    }),
   );
   await findings.take('overdue', () => checkOverdue(db, nowMs));
   return reportOf(findings, { untilMs, snapshotAt });
+}
+
+/** The kinds of actors whose money the books are about, and the rules of each. */
+export const actorRules = [collectionRules];
+type ActorRules = (typeof actorRules)[number];
+
+/**
+ * What was posted in a span: the entries themselves, each book, and every actor that an entry or an event of the span is
+ * about. An actor of an earlier day that money came to today is looked at today. `the rest`: those that the span itself
+ * made are looked at elsewhere.
+ */
+export async function checkSpan(
+  db: Db,
+  span: Span,
+  findings: Findings,
+  understood: Understood,
+  which: 'all' | 'the rest' = 'all',
+): Promise<void> {
+  await checkPosted(db, span, findings);
+  for (const rules of actorRules) {
+    const own = which === 'all' ? undefined : idsIn(rules.prefix, span);
+    await findings.take(rules.plural, () => checkTouched(db, rules, span, own, findings, understood));
+  }
+}
+
+async function checkPosted(db: Db, span: Span, findings: Findings): Promise<void> {
+  await findings.take('entries', () => checkEntries(db, postedIn(span)));
+  await findings.take('books', () => checkBooks(db, postedIn(span)));
+}
+
+/** Of all time it is everything that is stored, whatever its mode and time say. */
+function postedIn(span: Span): Document {
+  return span.from || span.until ? { ...bothModes, postedAt: timesIn(span) } : {};
 }
 
 function reportOf({ breaches, isTruncated, checked }: Findings, next: AuditCursor): AuditReport {
@@ -115,7 +158,7 @@ async function suspectsOf(
   return await merchantsPosted(db, window, false);
 }
 
-async function* eachMerchant(
+export async function* eachMerchant(
   books: AsyncIterable<MerchantBook> | MerchantBook[],
   checked: { merchants: number } | undefined,
   check: (book: MerchantBook) => AsyncIterable<Breach>,
@@ -181,42 +224,84 @@ async function* checkEntries(db: Db, match: Document): AsyncGenerator<Breach> {
 
 /** Debits against credits per book, by the accounts' own names rather than by what the entries say. */
 async function* checkBooks(db: Db, match: Document): AsyncGenerator<Breach> {
-  const books = db.collection('journal_entries').aggregate<{ _id: [Mode, string]; tzs: number }>([
-    { $match: match },
-    { $unwind: '$lines' },
-    {
-      $group: {
-        _id: { $slice: [{ $split: ['$lines.account', ':'] }, 2] },
-        tzs: { $sum: { $subtract: ['$lines.debit', '$lines.credit'] } },
-      },
-    },
-    { $match: { tzs: { $ne: 0 } } },
-  ]);
-  for await (const { _id, tzs } of books) {
-    yield { kind: 'book.unbalanced', mode: _id[0], currency: _id[1], differenceTzs: tzs };
+  yield* unevenBooks(await sumsIn(db, match));
+}
+
+/** The books in which these sums do not cancel out. */
+function* unevenBooks(sums: readonly Sum[]): Generator<Breach> {
+  const books = new Map<string, number>();
+  for (const { account, debitTzs, creditTzs } of sums) {
+    const book = account.split(':', 2).join(':');
+    books.set(book, (books.get(book) ?? 0) + debitTzs - creditTzs);
+  }
+  for (const [book, differenceTzs] of books) {
+    const [mode, currency = ''] = book.split(':');
+    if (differenceTzs !== 0) {
+      yield { kind: 'book.unbalanced', mode: mode === 'live' ? 'live' : 'test', currency, differenceTzs };
+    }
   }
 }
 
-/** Collections that a new entry or a new event is about: either one brings the other's absence to light. */
-async function* checkRecentCollections(
+/** Every actor from `since` on, with all that is about it, in the order of ids: so what is about none is met too. */
+export async function* checkActors(
   db: Db,
-  window: { $gte: Date; $lt: Date },
-  checked: { collections: number },
+  rules: ActorRules,
+  checked: Findings['checked'],
+  understood = asStored,
+  { since = null, size = idsPerRead }: { since?: Date | null; size?: number } = {},
+): AsyncGenerator<Breach> {
+  let range: Bounds = idsIn(rules.prefix, { from: since, until: null });
+  for (;;) {
+    const last = await lastOf(db, rules, range, size);
+    yield* rules.check(db, last === undefined ? range : { ...range, $lte: last }, checked, understood);
+    if (last === undefined) return;
+    range = { $gt: last };
+  }
+}
+
+/** The last of the first `size` in this range of ids; undefined where there are not so many. */
+export async function lastOf(
+  db: Db,
+  { plural }: Pick<ActorRules, 'plural'>,
+  range: Bounds,
+  size: number,
+): Promise<string | undefined> {
+  const ids = db.collection<{ _id: string }>(plural).find({ _id: range }, { projection: { _id: 1 } });
+  const [last] = await ids
+    .sort({ _id: 1 })
+    .skip(size - 1)
+    .limit(1)
+    .toArray();
+  return last?._id;
+}
+
+/** Actors that these entries or events are about: either one brings the other's absence to light. */
+async function* checkTouched(
+  db: Db,
+  rules: ActorRules,
+  span: Span,
+  own: Bounds | undefined,
+  { checked }: Findings,
   understood: Understood,
 ): AsyncGenerator<Breach> {
-  const eventIds = {
-    $gte: idFloor('evt', window.$gte.getTime()),
-    $lt: idFloor('evt', window.$lt.getTime()),
-  };
-  const events = [{ $match: { _id: eventIds } }, { $project: { _id: 0, id: '$collectionId' } }];
+  const removed = await removedUpTo(db);
+  // Of those before, some entries may be gone: nothing can be said of them any more.
+  const known = removed ? [{ $match: { _id: idsIn(rules.prefix, { from: removed, until: null }) } }] : [];
+  const others = own ? [{ $match: { $nor: [{ _id: own }] } }] : [];
+  const events = [
+    { $match: { _id: idsIn('evt', span) } },
+    { $project: { _id: 0, id: `$${rules.eventField}` } },
+  ];
   const touched = db
     .collection('journal_entries')
     .aggregate<{ _id: string }>(
       [
-        { $match: { ...bothModes, postedAt: window, 'source.machine': 'collection' } },
+        { $match: { ...postedIn(span), 'source.machine': rules.machine } },
         { $project: { _id: 0, id: '$source.id' } },
         { $unionWith: { coll: 'events', pipeline: events } },
         { $group: { _id: '$id' } },
+        ...known,
+        ...others,
       ],
       { allowDiskUse: true },
     );
@@ -224,14 +309,14 @@ async function* checkRecentCollections(
   for await (const { _id } of touched) {
     ids.push(_id);
     if (ids.length < idsPerRead) continue;
-    yield* checkCollections(db, { $in: ids }, checked, understood);
+    yield* rules.check(db, { $in: ids }, checked, understood);
     ids = [];
   }
-  if (ids.length > 0) yield* checkCollections(db, { $in: ids }, checked, understood);
+  if (ids.length > 0) yield* rules.check(db, { $in: ids }, checked, understood);
 }
 
-async function* checkClosings(db: Db): AsyncGenerator<Breach> {
-  for await (const wrong of wrongClosings(db)) yield { kind: 'closing.differs', ...wrong };
+async function* checkClosings(db: Db, since: Date | null): AsyncGenerator<Breach> {
+  for await (const wrong of wrongClosings(db, since)) yield { kind: 'closing.differs', ...wrong };
 }
 
 type OverdueBucket = About & { currency: string; stripe: number; date: string; amountTzs: number };
@@ -241,7 +326,7 @@ type OverdueBucket = About & { currency: string; stripe: number; date: string; a
  * ago (the next sweep's) and what an operator holds. The date is reckoned here, apart from the settlement's
  * own calendar, which an auditor should not trust.
  */
-async function* checkOverdue(db: Db, nowMs: number): AsyncGenerator<Breach> {
+export async function* checkOverdue(db: Db, nowMs: number): AsyncGenerator<Breach> {
   const lastDueMs = nowMs - overdueMs - 1;
   const lastDate = new Date(lastDueMs + limits.eatOffsetMs).toISOString().slice(0, 10);
   const buckets = db.collection('balances').aggregate<OverdueBucket>([

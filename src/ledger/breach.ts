@@ -14,6 +14,15 @@ export type Breach =
   | { kind: 'book.unbalanced'; mode: Mode; currency: string; differenceTzs: number }
   /** A daily closing of an account is not what the entries before it add up to. */
   | { kind: 'closing.differs'; mode: Mode; account: string; closingTzs: number; linesTzs: number }
+  /** The journal, the events or the seal of a day that was proven are not what they were then. */
+  | {
+      kind: 'day.differs';
+      mode?: Mode;
+      date: string;
+      part: 'journal' | 'events' | 'seal';
+      sealedCount: number;
+      foundCount: number;
+    }
   /** A counter is not the sum of its lines. `counter` is `pending.<date>`, `available` or `reserved`. */
   | ({
       kind: 'counter.differs';
@@ -45,3 +54,27 @@ export type Breach =
   | ({ kind: 'event.unfounded'; type: string; eventId: string } & AboutCollection)
   /** A whole check could not be made, although the database answers: something that it reads is not as it must be. */
   | { kind: 'check.failed'; mode?: undefined; check: string; why: string };
+
+/** Amounts go with time; what is wrong, and where, is what makes two findings the same breach. */
+const passing = new Set([
+  ...[
+    'closingTzs',
+    'amountTzs',
+    'feeTzs',
+    'counterTzs',
+    'linesTzs',
+    'reservedTzs',
+    'holdsTzs',
+    'differenceTzs',
+  ],
+  ...['sealedCount', 'foundCount', 'why', 'status', 'state', 'held', 'open'],
+  ...['entryIds', 'eventIds', 'collectionIds'],
+]);
+
+/** The same for two findings of one fault. */
+export function identityOf(breach: Breach): string {
+  const lasting = Object.entries(breach)
+    .filter(([field]) => !passing.has(field))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return lasting.map(([, value]) => String(value)).join('|');
+}

@@ -1,5 +1,6 @@
 import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
+import type { IdPrefix } from '../ids.ts';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './breach.ts';
@@ -36,49 +37,46 @@ type EntryRow = {
 };
 type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; merchantId: string };
 
-const book = { merchantId: 1, mode: 1 };
-const amounts = { 'data.amountTzs': 1, 'data.feeTzs': 1, 'data.currency': 1 };
+const book = { merchantId: 1, mode: 1 } as const;
+const amounts = { 'data.amountTzs': 1, 'data.feeTzs': 1, 'data.currency': 1 } as const;
 const remembered = {
   'snapshot.context.late': 1,
   'snapshot.context.receipt': 1,
   'snapshot.context.refundedTzs': 1,
-};
-const collectionFields = { ...book, machineVersion: 1, status: 1, state: 1, ...amounts, ...remembered };
+} as const;
+const collectionFields = {
+  ...book,
+  machineVersion: 1,
+  status: 1,
+  state: 1,
+  ...amounts,
+  ...remembered,
+} as const;
 const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
 const eventFields = { ...book, collectionId: 1, type: 1 };
 
 /** Everything about one collection; any part may be missing. */
 type Case = { id: string; collection?: CollectionRow; entries: EntryRow[]; events: EventRow[] };
 
-type Ids = { $in: string[] } | { $gt: string; $lte?: string };
+/** A range of ids. */
+export type Bounds = { $gt?: string; $gte?: string; $lt?: string; $lte?: string };
+export type Ids = { $in: string[] } | Bounds;
 
-/**
- * Every collection, every entry and event about one, in chunks of `size` in the order of ids, so that memory
- * stays bounded and an entry or event about no collection is met too. Counts what it saw.
- */
-export async function* checkAllCollections(
-  db: Db,
-  checked: { collections: number },
-  understood = asStored,
-  size = 1_000,
-): AsyncGenerator<Breach> {
-  for (let after = ''; ; ) {
-    const ids = await db
-      .collection<{ _id: string }>('collections')
-      .find({ _id: { $gt: after } }, { projection: { _id: 1 } })
-      .sort({ _id: 1 })
-      .limit(size)
-      .toArray();
-    const last = ids.length < size ? undefined : ids.at(-1)!._id;
-    const range = last === undefined ? { $gt: after } : { $gt: after, $lte: last };
-    yield* checkCollections(db, range, checked, understood);
-    if (last === undefined) return;
-    after = last;
-  }
+/** How the auditor looks at one kind of actors. */
+export interface ActorRules {
+  machine: string;
+  plural: string;
+  prefix: IdPrefix;
+  /** The field of an event that names one. */
+  eventField: string;
+  /** What the rules read of its document: a change of anything else changes no verdict. */
+  fields: Readonly<Record<string, 1>>;
+  /** What is wrong with these ids, whether there is such an actor or only something about it. Counts what it saw. */
+  check(db: Db, ids: Ids, checked: { collections: number }, understood?: Understood): AsyncGenerator<Breach>;
 }
 
-/** The collections with these ids, or in this range of ids. */
-export async function* checkCollections(
+/** The collections with these ids, or in this range of ids, and every entry and event about one. */
+async function* checkCollections(
   db: Db,
   ids: Ids,
   checked: { collections: number },
@@ -91,6 +89,12 @@ export async function* checkCollections(
   }
   yield* doubledReceipts(db, cases);
 }
+
+export const collectionRules: ActorRules = {
+  ...{ machine: 'collection', plural: 'collections', prefix: 'col', eventField: 'collectionId' },
+  fields: collectionFields,
+  check: checkCollections,
+};
 
 /** Collections that hold or held money by one receipt of the network; those that proved false do not. */
 async function* doubledReceipts(db: Db, cases: readonly Case[]): AsyncGenerator<Breach> {

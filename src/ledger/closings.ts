@@ -11,7 +11,13 @@ import { eatDate } from '../time.ts';
  * may be very many, stand here as one sum per kind; each merchant's own is its counters.
  */
 
-type Sum = { account: string; debitTzs: number; creditTzs: number };
+/** A stretch of time; null: without end on that side. */
+export interface Span {
+  from: Date | null;
+  until: Date | null;
+}
+
+export type Sum = { account: string; debitTzs: number; creditTzs: number };
 
 /** Sums of all entries of a mode posted before a midnight. Made once, never changed. `_id`: `{mode}:{date}`. */
 export interface ClosingDoc {
@@ -67,35 +73,88 @@ export async function closingOf(db: Db, mode: Mode, nowMs: number): Promise<Writ
   const last = await newestClosing(db, mode);
   if (last && last.until.getTime() >= untilMs) return undefined;
   const sums = await sumsBefore(db, mode, new Date(untilMs), last);
-  const accounts = sums.map(({ account, debitTzs, creditTzs }) => ({
-    account,
-    debitTzs: int64(debitTzs),
-    creditTzs: int64(creditTzs),
-  }));
+  const accounts = sums.map(as64Bits);
   const date = eatDate(untilMs);
   const doc: Doc = { _id: `${mode}:${date}`, mode, until: new Date(untilMs), accounts };
   return { op: 'insert', into: closingsSpec.name, doc, onDuplicate: 'race' };
 }
 
+function as64Bits({ account, debitTzs, creditTzs }: Sum) {
+  return { account, debitTzs: int64(debitTzs), creditTzs: int64(creditTzs) };
+}
+
 /** Accounts whose newest closing is not what all entries before it add up to: for the auditor. */
-export async function* wrongClosings(
-  db: Db,
-): AsyncGenerator<{ mode: Mode; account: string; closingTzs: number; linesTzs: number }> {
+export async function* wrongClosings(db: Db, since: Date | null): AsyncGenerator<WrongClosing> {
   for (const mode of ['live', 'test'] as const) {
     const closing = await newestClosing(db, mode);
     if (!closing) continue;
-    const right = await sumsBefore(db, mode, closing.until, undefined);
-    const balances = new Map<string, { closingTzs: number; linesTzs: number }>();
-    const of = (account: string) => {
-      const known = balances.get(account) ?? { closingTzs: 0, linesTzs: 0 };
-      balances.set(account, known);
-      return known;
-    };
-    for (const each of closing.accounts) of(each.account).closingTzs += each.debitTzs - each.creditTzs;
-    for (const each of right) of(each.account).linesTzs += each.debitTzs - each.creditTzs;
-    for (const [account, sums] of balances) {
-      if (sums.closingTzs !== sums.linesTzs) yield { mode, account, ...sums };
-    }
+    const base = since ? await closingAt(db, mode, since) : undefined;
+    const right = await sumsBefore(db, mode, closing.until, base);
+    yield* differing(mode, closing.accounts, right);
+  }
+}
+
+type WrongClosing = { mode: Mode; account: string; closingTzs: number; linesTzs: number };
+
+/**
+ * Accounts whose closing at the end of a span is not that at its beginning and what was posted in it; before the first
+ * span there is nothing.
+ */
+export async function* unevenClosings(db: Db, { from, until }: Span): AsyncGenerator<WrongClosing> {
+  for (const mode of ['live', 'test'] as const) {
+    if (!until) continue;
+    const right = await sumsBefore(db, mode, until, from ? await closingAt(db, mode, from) : undefined);
+    yield* differing(mode, (await closingAt(db, mode, until)).accounts, right);
+  }
+}
+
+/**
+ * The closing at a midnight that is over. One that was never made (the service stood still, or is older than closings)
+ * is made now: from the next later one less what was posted between, or else as the last is.
+ */
+export async function closingAt(db: Db, mode: Mode, until: Date): Promise<ClosingDoc> {
+  const stored = db.collection<ClosingDoc>(closingsSpec.name);
+  const later = await stored.findOne({ mode, until: { $gte: until } }, { sort: { until: 1 } });
+  if (later?.until.getTime() === until.getTime()) return later;
+  const sums = later
+    ? joined(later.accounts, await sumsIn(db, { mode, postedAt: { $gte: until, $lt: later.until } }), -1)
+    : await sumsBefore(db, mode, until, await newestClosing(db, mode));
+  const _id = `${mode}:${eatDate(until.getTime())}`;
+  const accounts = sums.filter(({ debitTzs, creditTzs }) => debitTzs !== 0 || creditTzs !== 0);
+  const doc = { mode, until, accounts: accounts.map(as64Bits) };
+  await db
+    .collection<{ _id: string }>(closingsSpec.name)
+    .updateOne({ _id }, { $setOnInsert: doc }, { upsert: true })
+    .catch((error: { code?: number }) => {
+      // Another process made it: the same, from the same entries.
+      if (error.code !== 11_000) throw error;
+    });
+  return { _id, mode, until, accounts };
+}
+
+/** Sums with others added or taken away, by account. */
+function joined(sums: readonly Sum[], others: readonly Sum[], sign: 1 | -1): Sum[] {
+  const by = new Map(sums.map((each) => [each.account, { ...each }]));
+  for (const { account, debitTzs, creditTzs } of others) {
+    const known = by.get(account) ?? { account, debitTzs: 0, creditTzs: 0 };
+    known.debitTzs += sign * debitTzs;
+    known.creditTzs += sign * creditTzs;
+    by.set(account, known);
+  }
+  return [...by.values()].sort((a, b) => (a.account < b.account ? -1 : 1));
+}
+
+function* differing(mode: Mode, closed: readonly Sum[], right: readonly Sum[]): Generator<WrongClosing> {
+  const balances = new Map<string, { closingTzs: number; linesTzs: number }>();
+  const of = (account: string) => {
+    const known = balances.get(account) ?? { closingTzs: 0, linesTzs: 0 };
+    balances.set(account, known);
+    return known;
+  };
+  for (const each of closed) of(each.account).closingTzs += each.debitTzs - each.creditTzs;
+  for (const each of right) of(each.account).linesTzs += each.debitTzs - each.creditTzs;
+  for (const [account, sums] of balances) {
+    if (sums.closingTzs !== sums.linesTzs) yield { mode, account, ...sums };
   }
 }
 
@@ -129,9 +188,15 @@ async function sumsBefore(
   closing: ClosingDoc | undefined,
 ): Promise<Sum[]> {
   const bounds: Document = { ...(closing && { $gte: closing.until }), ...(before && { $lt: before }) };
-  const rows = db.collection('journal_entries').aggregate<Sum & { _id: string }>(
+  const posted = Object.keys(bounds).length > 0 ? { mode, postedAt: bounds } : { mode };
+  return joined(closing?.accounts ?? [], await sumsIn(db, posted), 1);
+}
+
+/** Sums per account of the entries that match, merchants' by kind. */
+export async function sumsIn(db: Db, match: Document): Promise<Sum[]> {
+  const rows = db.collection('journal_entries').aggregate<Omit<Sum, 'account'> & { _id: string }>(
     [
-      { $match: { mode, ...(Object.keys(bounds).length > 0 && { postedAt: bounds }) } },
+      { $match: match },
       { $unwind: '$lines' },
       {
         $group: {
@@ -143,15 +208,7 @@ async function sumsBefore(
     ],
     { allowDiskUse: true },
   );
-  const sums = new Map<string, Sum>();
-  for (const { account, debitTzs, creditTzs } of closing?.accounts ?? []) {
-    sums.set(account, { account, debitTzs, creditTzs });
-  }
-  for await (const { _id: account, debitTzs, creditTzs } of rows) {
-    const known = sums.get(account) ?? { account, debitTzs: 0, creditTzs: 0 };
-    known.debitTzs += debitTzs;
-    known.creditTzs += creditTzs;
-    sums.set(account, known);
-  }
-  return [...sums.values()].sort((a, b) => (a.account < b.account ? -1 : 1));
+  return await rows
+    .map(({ _id: account, debitTzs, creditTzs }) => ({ account, debitTzs, creditTzs }))
+    .toArray();
 }

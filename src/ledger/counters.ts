@@ -1,9 +1,9 @@
 import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db, Document, Timestamp } from 'mongodb';
-import type { Mode } from '../mode.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
+import { type AccountsDoc, holdsOf, type LineSum, lineSums, type MerchantBook } from './accounts.ts';
 import type { Breach } from './breach.ts';
-import { asStored, type CollectionRow, isHoldingState } from './captures.ts';
+import { type CollectionRow, isHoldingState, type Understood } from './captures.ts';
 import { accountName, bothModes, isMerchantKind, parseAccount } from './postings.ts';
 
 /**
@@ -14,9 +14,6 @@ import { accountName, bothModes, isMerchantKind, parseAccount } from './postings
 
 const journal = 'journal_entries';
 const balances = 'balances';
-
-/** One merchant's side of one mode's book. */
-export type MerchantBook = { merchantId: string; mode: Mode };
 
 /** One counter, and what it should be. */
 type Sum = MerchantBook & {
@@ -29,36 +26,11 @@ type Sum = MerchantBook & {
 };
 type Sums = Map<string, Sum>;
 
-type LineSum = {
-  _id: Omit<Sum, 'counter' | 'counterTzs' | 'linesTzs'> & { account: string; bucket?: string };
-  tzs: number;
-};
 type BalanceRow = Omit<Sum, 'counter' | 'counterTzs' | 'linesTzs'> & {
   pending?: Record<string, number>;
   available?: number;
   reserved?: number;
 };
-
-/** Sums of the merchants' lines of the entries that match, those that cancel out left away. */
-const lineSums = (match: Document): Document[] => [
-  { $match: match },
-  { $unwind: '$lines' },
-  { $match: { 'lines.stripe': { $exists: true } } },
-  {
-    $group: {
-      _id: {
-        mode: '$mode',
-        currency: '$currency',
-        merchantId: '$merchantId',
-        stripe: '$lines.stripe',
-        account: '$lines.account',
-        bucket: '$lines.bucket',
-      },
-      tzs: { $sum: { $subtract: ['$lines.credit', '$lines.debit'] } },
-    },
-  },
-  { $match: { tzs: { $ne: 0 } } },
-];
 
 /** Every merchant with an entry or a counter, one at a time and in order, whatever their number. */
 export async function* merchantBooks(db: Db): AsyncGenerator<MerchantBook> {
@@ -80,24 +52,32 @@ export async function* merchantBooks(db: Db): AsyncGenerator<MerchantBook> {
 }
 
 /**
- * One merchant's counters against all its lines. `settledBefore` is a moment so far back that every entry
- * posted before it has been committed. A difference is looked at twice: an entry that took longer to commit
- * than we assume is no breach.
+ * One merchant's counters against all its lines, of which those up to a midnight were carried forward (undefined: none).
+ * `settledBefore` is a moment so far back that every entry posted before it has been committed. A difference is looked at
+ * twice: an entry that took longer to commit than we assume is no breach.
  */
 export async function* checkCounters(
   db: Db,
   book: MerchantBook,
   settledBefore: Date,
+  carried?: AccountsDoc,
 ): AsyncGenerator<Breach> {
-  let found = await differences(db, book, settledBefore);
-  if (found.length > 0) found = await differences(db, book, settledBefore);
+  let found = await differences(db, book, settledBefore, carried);
+  if (found.length > 0) found = await differences(db, book, settledBefore, carried);
   for (const sum of found) yield { kind: 'counter.differs', ...sum };
 }
 
-async function differences(db: Db, book: MerchantBook, settledBefore: Date): Promise<Sum[]> {
+async function differences(
+  db: Db,
+  book: MerchantBook,
+  settledBefore: Date,
+  carried: AccountsDoc | undefined,
+): Promise<Sum[]> {
   const sums: Sums = new Map();
+  for (const { tzs, ...each } of carried?.sums ?? []) addLine(sums, { _id: { ...book, ...each }, tzs }, 1);
   const entries = db.collection(journal);
-  const past = lineSums({ ...book, postedAt: { $lt: settledBefore } });
+  const since = carried && { $gte: carried.until };
+  const past = lineSums({ ...book, postedAt: { ...since, $lt: settledBefore } });
   for await (const row of entries.aggregate<LineSum>(past)) addLine(sums, row, 1);
   await snapshotRead(db, async (options) => {
     const recent = lineSums({ ...book, postedAt: { $gte: settledBefore } });
@@ -171,7 +151,8 @@ export async function merchantsPosted(
 export async function* checkReserved(
   db: Db,
   { merchantId, mode }: MerchantBook,
-  { lift } = asStored,
+  { lift }: Understood,
+  carried: AccountsDoc | undefined,
 ): AsyncGenerator<Breach> {
   const totals = await snapshotRead(db, async (options) => {
     const reserved = new Map<string, { reservedTzs: number; holdsTzs: number }>();
@@ -185,7 +166,9 @@ export async function* checkReserved(
     of('TZS'); // held money without any counter is the worst case, not none
     for (const [currency, total] of reserved) {
       const account = accountName(mode, currency, 'merchant_reserved', merchantId);
-      const holders = db.collection(journal).aggregate<CollectionRow & ActorDoc>(holdersOf(account), options);
+      const since = carried ? { $gte: carried.until } : {};
+      const _id = { $in: [...(await holdsOf(db, account, since, carried, options)).keys()] };
+      const holders = db.collection<CollectionRow & ActorDoc>('collections').find({ _id }, options);
       for (const holder of await lift(await holders.toArray())) total.holdsTzs += heldTzs(holder);
       total.holdsTzs += await underWayTzs(db, { merchantId, mode, currency }, options);
     }
@@ -227,18 +210,6 @@ async function underWayTzs(
   }
   return sumTzs;
 }
-
-/** Collections that the account still holds money for. */
-const holdersOf = (account: string): Document[] => [
-  { $match: { 'lines.account': account, 'source.machine': 'collection' } },
-  { $unwind: '$lines' },
-  { $match: { 'lines.account': account } },
-  { $group: { _id: '$source.id', tzs: { $sum: { $subtract: ['$lines.credit', '$lines.debit'] } } } },
-  { $match: { tzs: { $ne: 0 } } },
-  { $lookup: { from: 'collections', localField: '_id', foreignField: '_id', as: 'collection' } },
-  { $unwind: '$collection' },
-  { $replaceRoot: { newRoot: '$collection' } },
-];
 
 /** A moment that all processes agree on, for `readAt`. */
 export async function currentSnapshot(db: Db): Promise<Timestamp> {

@@ -3,7 +3,7 @@ import type { MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import { type IdPrefix, idFloor } from '../ids.ts';
 import type { Mode } from '../mode.ts';
-import { type ClosingDoc, closingsSpec } from './closings.ts';
+import { type ClosingDoc, closingsSpec, type Span } from './closings.ts';
 
 /**
  * The days of the books that are over, each proven once by all rules of the auditor and then sealed: what a seal covers
@@ -11,24 +11,17 @@ import { type ClosingDoc, closingsSpec } from './closings.ts';
  * were posted on, events and actors to the day of their ids.
  */
 
-/** A stretch of time; null: without end on that side. */
-export interface Span {
-  from: Date | null;
-  until: Date | null;
-}
-
 /** What was posted in a mode: never to change. `hash` is over the entries as they are stored, in order of posting. */
 export interface JournalSeal {
   mode: Mode;
   entries: number;
-  debitTzs: number;
   hash: string;
 }
 
 /** Up to a thousand actors in the order of their ids, as the rules read them. They may change: then the rules run again. */
 export interface Slice {
-  /** The last of them. */
-  upTo: string;
+  /** The last of them; null: to the end of the day. */
+  upTo: string | null;
   hash: string;
 }
 
@@ -42,10 +35,12 @@ export interface DayDoc {
   events: { count: number; hash: string };
   /** By the plural of their machine. */
   actors: Record<string, Slice[]>;
-  /** When all rules held, the last time that all of them were asked; null where some did not. */
+  /** Since when the journal and the events may no longer change: all rules held. Null: never yet. */
+  sealedAt: Date | null;
+  /** When all rules were asked last; null where some did not hold at the latest look. */
   provenAt: Date | null;
-  /** The edition of the rules, and how long they took. */
-  rules: number;
+  /** The edition of the rules that were asked, and how long the latest look took. */
+  edition: number;
   tookMs: number;
   /** When the day was last compared with its seal, or proven. */
   checkedAt: Date;
@@ -139,7 +134,7 @@ export function sealOf(day: Day, closings: readonly ClosingDoc[], before: string
     before: before ?? null,
     from: day.from?.getTime() ?? null,
     until: day.until.getTime(),
-    journal: day.journal.map(({ mode, entries, debitTzs, hash }) => [mode, entries, debitTzs, hash]),
+    journal: day.journal.map(({ mode, entries, hash }) => [mode, entries, hash]),
     events: [day.events.count, day.events.hash],
     closings: closings.map(({ mode, accounts }) => [
       mode,

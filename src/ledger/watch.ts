@@ -3,16 +3,17 @@ import type { Db, Timestamp } from 'mongodb';
 import { raiseAlert } from '../alerts.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type AuditCursor, type AuditReport, auditAll, auditRecent } from './auditor.ts';
-import type { Breach } from './breach.ts';
+import { type AuditCursor, type AuditReport, auditRecent } from './auditor.ts';
+import { type Breach, identityOf } from './breach.ts';
 import { asStored, type Understood } from './captures.ts';
 import { closingOf } from './closings.ts';
-import { auditsSpec } from './days.ts';
+import { auditsSpec, type Day, daysOf } from './days.ts';
+import { Night, type NightDoc, type NightReport, nightsOf } from './night.ts';
 import { bothModes } from './postings.ts';
 
 /**
- * The auditor at work: what is new each minute, everything each night. A breach is told once, when it is first
- * seen, and again only if it came back after a full audit found it gone. Nothing is ever mended here.
+ * The auditor at work: what is new each minute, what is open and a part of the past each night. A breach is told once,
+ * when it is first seen, and again only if it came back after a night found it gone. Nothing is ever mended here.
  */
 
 /** A breach that was told, by what it is about. */
@@ -20,7 +21,7 @@ export interface BreachDoc extends Doc {
   breach: Record<string, unknown>;
   firstSeenAt: Date;
   lastSeenAt: Date;
-  /** A full audit no longer found it. */
+  /** A night no longer found it. */
   clearedAt?: Date;
 }
 
@@ -31,7 +32,7 @@ export const breachesSpec: MongoCollectionSpec = {
 
 type Kind = 'recent' | 'full';
 
-/** The latest audit of a kind; `recent` also keeps where the next one begins. */
+/** The latest audit of a kind, `full` being the night's; `recent` also keeps where the next one begins. */
 interface AuditDoc {
   _id: Kind;
   at: Date;
@@ -47,14 +48,29 @@ interface AuditDoc {
 export interface AuditState {
   recent: AuditDoc | undefined;
   full: AuditDoc | undefined;
+  /** The latest night, or the one that is going on. */
+  night: NightDoc | undefined;
+  /** The days that are over and were looked at, the earliest first. */
+  days: Day[];
   /** Told and not gone, newest first; at most 100. */
   open: BreachDoc[];
   /** Since when no audit has come to its end that should have; undefined: the auditor keeps up. */
   staleSince: Date | undefined;
 }
 
-/** Full audits begin at 03:00 in Dar es Salaam: after midnight's settlements, before the markets open. */
+/** Nights begin at 03:00 in Dar es Salaam: after midnight's settlements, before the markets open. */
 export const quietHourEat = 3;
+
+/** A night goes on proving days of the past for this long. */
+const pastMs = 2 * limits.hourMs;
+
+/** What an operator asked for: that each day is proven again. */
+interface WholeDoc {
+  _id: 'whole';
+  askedAt: Date;
+  by: string;
+  endedAt?: Date;
+}
 
 interface AuditWatchOptions {
   db: Db;
@@ -64,6 +80,8 @@ interface AuditWatchOptions {
   commit(writes: Write[]): Promise<void>;
   /** How collections of older charts are read; absent: as they are stored. */
   understood?: Understood;
+  /** How long a night goes on proving days that none has come to yet. */
+  pastMs?: number;
 }
 
 /** An audit of what is new is made each minute: one that has not ended for this long fails each time. */
@@ -93,35 +111,57 @@ export class AuditWatch {
     return report;
   }
 
-  /** Audits all that is stored. */
-  async full(): Promise<AuditReport> {
-    const { db, clock } = this.#options;
-    const nowMs = clock.now();
-    const report = await auditAll(db, nowMs, this.#options.understood ?? asStored);
-    await this.#tell(report.breaches, nowMs);
-    if (!report.isTruncated) await this.#clear(nowMs);
-    await this.#keep('full', report, nowMs);
-    return report;
+  /** Proves all days that are over, again if need be, and all that is open. */
+  async full(): Promise<NightReport> {
+    return await this.#night(this.#options.clock.now(), true);
+  }
+
+  /** Asks for that, by whom: the next minute begins it, and a worker that starts goes on with it. */
+  async askWhole(by: string): Promise<void> {
+    const asked = { _id: 'whole' as const, askedAt: new Date(this.#options.clock.now()), by };
+    await this.#wholes.replaceOne({ _id: 'whole' }, asked, { upsert: true });
   }
 
   /**
-   * Begins the night's audit when it is time and none has been made since the last quiet hour. It runs beside
-   * everything else, since it may take long; `idle` waits for it.
+   * Begins the night when it is time and none has ended since the last quiet hour, or the audit of everything that was
+   * asked for. It runs beside everything else, since it may take long; `idle` waits for it.
    */
   async nightly(): Promise<void> {
     const { clock, log } = this.#options;
     if (this.#full) return;
+    const whole = await this.#wholes.findOne({ _id: 'whole', endedAt: { $exists: false } });
     const last = await this.#audits.findOne({ _id: 'full' });
-    if (last && last.at.getTime() >= lastQuietHourMs(clock.now())) return;
-    this.#full = this.#close()
-      .then(() => this.full())
+    const quietMs = lastQuietHourMs(clock.now());
+    if (!whole && last && last.at.getTime() >= quietMs) return;
+    this.#full = this.#night(whole ? whole.askedAt.getTime() : quietMs, whole !== null)
       .then(
-        ({ breaches, checked }) => log.info({ breaches: breaches.length, ...checked }, 'full audit'),
-        (error) => log.warn({ error: String(error) }, 'full audit failed; again in a minute'),
+        ({ breaches, checked }) => log.info({ breaches: breaches.length, ...checked }, 'the night’s audit'),
+        (error) => log.warn({ error: String(error) }, 'the night’s audit broke off; it goes on in a minute'),
       )
       .finally(() => {
         this.#full = undefined;
       });
+  }
+
+  async #night(at: number, isWhole: boolean): Promise<NightReport> {
+    const { db, clock, understood = asStored, pastMs: longest = pastMs } = this.#options;
+    const beganMs = clock.now();
+    await this.#close();
+    const tell = (breaches: readonly Breach[]) => this.#tell(breaches, clock.now());
+    const midnight = new Date(lastQuietHourMs(beganMs) - quietHourEat * limits.hourMs);
+    const options = {
+      db,
+      clock,
+      understood,
+      pastMs: isWhole ? Number.POSITIVE_INFINITY : longest,
+      tell,
+    };
+    const report = await (await Night.open(options, at, midnight, isWhole)).run();
+    if (!report.isTruncated && report.isEverythingSeen) await this.#clear(report.startedAt, clock.now());
+    await this.#keep('full', report, beganMs);
+    const asked = { _id: 'whole' as const, askedAt: new Date(at) };
+    if (isWhole) await this.#wholes.updateOne(asked, { $set: { endedAt: new Date(clock.now()) } });
+    return report;
   }
 
   /** Closes each mode's book at the midnight before, three hours ago at the least. */
@@ -135,14 +175,17 @@ export class AuditWatch {
     }
   }
 
-  /** Resolves when no full audit is running in this process. */
+  /** Resolves when no night's audit is running in this process. */
   async idle(): Promise<void> {
     await this.#full;
   }
 
   async state(): Promise<AuditState> {
-    const [audits, open] = await Promise.all([
-      this.#audits.find({}).toArray(),
+    const { db } = this.#options;
+    const [audits, night, days, open] = await Promise.all([
+      this.#audits.find({ _id: { $in: ['recent', 'full'] } }).toArray(),
+      nightsOf(db).findOne({ _id: 'night' }),
+      daysOf(db),
       this.#breaches
         .find({ clearedAt: { $exists: false } })
         .sort({ firstSeenAt: -1, _id: -1 })
@@ -151,7 +194,8 @@ export class AuditWatch {
     ]);
     const of = (kind: Kind) => audits.find(({ _id }) => _id === kind);
     const [recent, full] = [of('recent'), of('full')];
-    return { recent, full, open, staleSince: await this.#staleSince(recent, full) };
+    const staleSince = await this.#staleSince(recent, full);
+    return { recent, full, night: night ?? undefined, days, open, staleSince };
   }
 
   async #staleSince(recent?: AuditDoc, full?: AuditDoc): Promise<Date | undefined> {
@@ -174,6 +218,10 @@ export class AuditWatch {
 
   get #audits() {
     return this.#options.db.collection<AuditDoc>(auditsSpec.name);
+  }
+
+  get #wholes() {
+    return this.#options.db.collection<WholeDoc>(auditsSpec.name);
   }
 
   get #breaches() {
@@ -215,9 +263,9 @@ export class AuditWatch {
     return [{ op: 'insert', into: breachesSpec.name, doc: { _id, ...doc }, onDuplicate: 'race' }, alert];
   }
 
-  /** What a whole audit did not find any more is gone; its record stays, under a name of its own. */
-  async #clear(nowMs: number): Promise<void> {
-    const gone = this.#breaches.find({ clearedAt: { $exists: false }, lastSeenAt: { $lt: new Date(nowMs) } });
+  /** What a night did not find any more is gone; its record stays, under a name of its own. */
+  async #clear(since: Date, nowMs: number): Promise<void> {
+    const gone = this.#breaches.find({ clearedAt: { $exists: false }, lastSeenAt: { $lt: since } });
     for await (const doc of gone) {
       const cleared = { ...doc, _id: `${doc._id}@${nowMs}`, clearedAt: new Date(nowMs) };
       await this.#breaches.updateOne({ _id: cleared._id }, { $setOnInsert: cleared }, { upsert: true });
@@ -225,7 +273,11 @@ export class AuditWatch {
     }
   }
 
-  async #keep(kind: Kind, report: AuditReport, nowMs: number): Promise<void> {
+  async #keep(
+    kind: Kind,
+    report: Pick<AuditReport, 'breaches' | 'isTruncated' | 'checked' | 'next'>,
+    nowMs: number,
+  ): Promise<void> {
     const { clock } = this.#options;
     const { breaches, isTruncated, checked, next } = report;
     const tookMs = Math.max(0, clock.now() - nowMs);
@@ -240,41 +292,12 @@ function lastQuietHourMs(nowMs: number): number {
   return Math.floor((nowMs + shiftMs) / limits.dayMs) * limits.dayMs - shiftMs;
 }
 
-/** Amounts go with time; what is wrong, and where, is what makes two findings the same breach. */
-const passing = new Set([
-  'closingTzs',
-  'amountTzs',
-  'feeTzs',
-  'counterTzs',
-  'linesTzs',
-  'reservedTzs',
-  'holdsTzs',
-]);
-const passingAlso = new Set([
-  'why',
-
-  'differenceTzs',
-  'status',
-  'state',
-  'held',
-  'open',
-  'entryIds',
-  'eventIds',
-  'collectionIds',
-]);
-
-function identityOf(breach: Breach): string {
-  const lasting = Object.entries(breach)
-    .filter(([field]) => !passing.has(field) && !passingAlso.has(field))
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return lasting.map(([, value]) => String(value)).join('|');
-}
-
 /** The id of what a breach is about, for the alert. */
 function subjectOf(breach: Breach): string {
   if ('collectionId' in breach) return breach.collectionId;
   if ('entryId' in breach) return breach.entryId;
   if ('merchantId' in breach) return breach.merchantId;
   if ('check' in breach) return breach.check;
+  if ('date' in breach) return breach.date;
   return breach.kind === 'closing.differs' ? breach.account : `${breach.mode}:${breach.currency}`;
 }

@@ -1,7 +1,8 @@
 import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Timestamp } from 'mongodb';
-import { checkAllCollections } from '../../src/ledger/captures.ts';
+import { checkActors } from '../../src/ledger/auditor.ts';
+import { collectionRules } from '../../src/ledger/captures.ts';
 import { currentSnapshot, unevenlyMoved } from '../../src/ledger/counters.ts';
 import {
   auditAll,
@@ -131,9 +132,9 @@ describe('auditor’s rounds on MongoDB', function () {
     await histories.written(post(entry(stray)));
     await touch(histories);
     for (const size of [1, 2, 5, 13, 1_000]) {
-      const checked = { collections: 0 };
+      const checked = { collections: 0, merchants: 0 };
       const found: Breach[] = [];
-      for await (const breach of checkAllCollections(histories.db, checked, undefined, size))
+      for await (const breach of checkActors(histories.db, collectionRules, checked, undefined, { size }))
         found.push(breach);
       expect(found, `chunks of ${size}`).to.have.length(1);
       expect(found[0]).to.include({ kind: 'capture.unfounded', collectionId: stray.collectionId });

@@ -332,7 +332,8 @@ const faults: Fault[] = [
     async plant(histories) {
       const early = payment({ postedAtMs: startMs - 2 * dayMs });
       await histories.written(success(early, null));
-      await histories.written([(await closingOf(histories.db, 'live', startMs))!]);
+      // As a night does it: three hours after the midnight.
+      await histories.written([(await closingOf(histories.db, 'live', startMs - dayMs / 8))!]);
       const [closing] = await histories.db.collection<Doc>('ledger_closings').find({}).toArray();
       await set(histories, 'ledger_closings', closing!._id, { 'accounts.0.debitTzs': int64(1) });
     },
@@ -366,7 +367,10 @@ async function alertsOnce(histories: Histories, finds: string[]): Promise<void> 
   expect(alerts, 'one per breach').to.have.length(breaches.length);
   expect([...new Set(alerts.map(({ detail }) => detail.kind))].sort()).to.deep.equal(finds);
   expect((await watch.state()).open).to.have.length(breaches.length);
-  expect(await stored(), 'nothing is mended').to.deep.equal(before);
+  const after = await stored();
+  // A night closes the day before, which is no mending; what was closed before stays as it was.
+  after.push(after.pop()!.filter(({ _id }) => before.at(-1)!.some((closing) => closing._id === _id)));
+  expect(after, 'nothing is mended').to.deep.equal(before);
 }
 
 describe('auditor on MongoDB', function () {
@@ -408,7 +412,9 @@ describe('auditor on MongoDB', function () {
     const type = source.slice(source.indexOf('export type Breach ='));
     const known = [...type.matchAll(/kind: '([\w.]+)'/g)].map(([, kind]) => kind);
     expect(known.length).to.be.above(10);
-    expect([...new Set(faults.flatMap(({ finds }) => finds))]).to.have.members(known);
+    // What was proven once is audit-nights.test.ts’s.
+    const ofDays = ['day.differs'];
+    expect([...new Set([...faults.flatMap(({ finds }) => finds), ...ofDays])]).to.have.members(known);
   });
 
   it('tells a breach again that came back after a whole audit found it gone', async () => {
