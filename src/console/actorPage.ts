@@ -5,7 +5,7 @@ import { type FormSpec, formOf } from './forms.ts';
 import { chartCard, stepsCard, walkOf } from './history.ts';
 import { card, facts } from './layout.ts';
 import { idLink, withLinks } from './links.ts';
-import { operatorEvents, titleOfEvent } from './operatorEvents.ts';
+import { operatorEvents, titleOfEvent, toldAs } from './operatorEvents.ts';
 import { address, type NavKey, type Show, type Visit } from './page.ts';
 import { sentenceOf } from './sentences.ts';
 import type { Actor } from './shapes.ts';
@@ -44,6 +44,9 @@ const navOf: Readonly<Record<string, NavKey>> = {
   settlement: 'money',
   payout: 'money',
   destination: 'money',
+  refund: 'money',
+  reconciliation: 'money',
+  difference: 'money',
 };
 
 /** What a list says, for many at once. */
@@ -157,14 +160,8 @@ function actionsCard(visit: Visit, actor: Actor): Html {
 }
 
 function eventForm(actor: Actor, type: string): FormSpec {
-  const words = operatorEvents[type] ?? { title: type, hint: 'An event of this chart.', submit: 'Send' };
   return {
-    id: type.replace('.', '-'),
-    to: 'POST /admin/actors/:id/events',
-    params: { id: actor.id },
-    only: [],
-    ...words,
-    fixed: { type },
+    ...toldAs(actor.id, type),
     fields: {
       outcome: { choices: choicesOf(actor.verdicts?.outcomes) },
       failureCode: { label: 'failure code', hint: 'With failed.', choices: choicesOf(actor.verdicts?.codes) },

@@ -7,7 +7,6 @@ import {
   type Inside,
   loggable,
   type OperatorPrincipal,
-  pathMatcher,
   type RequestState,
   resourceNotFound,
   roleAllows,
@@ -17,7 +16,6 @@ import {
 } from '../http/http.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type Mode, modes } from '../mode.ts';
 import {
   type ActPlace,
   act,
@@ -31,31 +29,19 @@ import {
   pageHeaders,
   queryText,
   readForm,
+  readSent,
+  type SentForm,
   seeOther,
   type Trial,
 } from '../pages/pages.ts';
 import { isoTime } from '../time.ts';
-import { showActor } from './actorPage.ts';
 import { assets } from './assets.ts';
-import { search, showCollections } from './collectionPages.ts';
-import { showInspector } from './inspectorPage.ts';
 import { bare, framed } from './layout.ts';
-import { showActors, showMachine, showMachines } from './machinePages.ts';
-import { showMerchant, showMerchants } from './merchantPages.ts';
-import { showFees, showLedger, showSettlements } from './moneyPages.ts';
-import { showOverview } from './overviewPage.ts';
-import type { ReadPath, Show, Visit } from './page.ts';
-import { showBankFiles, showDestinations, showPayouts } from './payoutPages.ts';
-import { showAudit, showOperators } from './peoplePages.ts';
-import { showPictures } from './picturesPage.ts';
+import type { Visit } from './page.ts';
+import { fileAt, isMode, madeAt, modeOf, pageAt, place } from './pageIndex.ts';
 import { faultBox, secretPage, signInForm, withNotice } from './plainPages.ts';
-import { showProposals } from './proposalPage.ts';
-import { showQueues } from './queuePage.ts';
-import { showRefunds } from './refundPages.ts';
-import { showRequest } from './requestPage.ts';
 import { type Sessions, sessionCookie, sessionMs } from './session.ts';
 import { type StepFeed, Streams } from './stream.ts';
-import { showDeliveries, showEndpoints, showEvent } from './webhookPages.ts';
 import { pieceWords } from './words.ts';
 
 export { Sessions, sessionCookie, sessionsSpec } from './session.ts';
@@ -81,73 +67,11 @@ export interface ConsoleDeps {
   health: Pick<Health, 'isStopping'>;
 }
 
-/** THE INDEX of the pages. */
-const pages: readonly (readonly [path: string, show: Show])[] = [
-  ['', showOverview],
-  ['/pictures', showPictures],
-  ['/collections', showCollections],
-  ['/actors/:id', showActor],
-  ['/deliveries', showDeliveries],
-  ['/endpoints', showEndpoints],
-  ['/events/:id', showEvent],
-  ['/merchants', showMerchants],
-  ['/merchants/:id', showMerchant],
-  ['/settlements', showSettlements],
-  ['/payouts', showPayouts],
-  ['/payouts/files', showBankFiles],
-  ['/destinations', showDestinations],
-  ['/refunds', showRefunds],
-  ['/ledger', showLedger],
-  ['/fees', showFees],
-  ['/machines', showMachines],
-  ['/machines/:machine', showMachine],
-  ['/machines/:machine/actors', showActors],
-  ['/inspector', showInspector],
-  ['/queues', showQueues],
-  ['/audit', showAudit],
-  ['/proposals', showProposals],
-  ['/operators', showOperators],
-  ['/requests/:id', showRequest],
-  ['/search', search],
-];
-
-/** Where they are, below the mode. */
-export const pagePaths: readonly string[] = pages.map(([path]) => path);
-
-/** What is loaded from the operators' routes as it is. */
-const files: readonly (readonly [path: string, from: ReadPath])[] = [
-  ['/collections.csv', '/admin/collections.csv'],
-  ['/tallies.csv', '/admin/tallies.csv'],
-  ['/merchants/:id/statement.csv', '/admin/merchants/:id/statement.csv'],
-  ['/payouts/files/:id/file.csv', '/admin/payout-files/:id/file.csv'],
-  ['/machines/:machine/diagram.svg', '/admin/machines/:machine/diagram.svg'],
-  ['/machines/:machine/diagram.mmd', '/admin/machines/:machine/diagram.mmd'],
-];
-
-const inConsole = <Target>([path, target]: readonly [string, Target]) =>
-  [`/console/:mode${path}`, target] as const;
-const pageAt = pathMatcher(pages.map(inConsole));
-const fileAt = pathMatcher(files.map(inConsole));
-
-const place = '/console';
 const backOf = (text: string | null) => backTo(place, text);
-
-/** Where what a form made is looked at. */
-const madePages: Readonly<Record<string, string>> = {
-  merchant: '/merchants',
-  replay: '/actors',
-  destination: '/actors',
-  payout: '/actors',
-  delivery: '/actors',
-};
 
 const sentFrom: ActPlace = {
   ...{ place, pieces: pieceWords },
-  madeAt: ({ object, id }, { isNew, back }) => {
-    const page = isNew ? madePages[String(object)] : undefined;
-    const mode = /^\/console\/(test|live)/.exec(back)?.[1];
-    return page && mode ? `${place}/${mode}${page}/${id}` : undefined;
-  },
+  madeAt,
   isSecret: ({ secret, token, object }) =>
     typeof secret === 'string' || typeof token === 'string' || object === 'dashboard_link',
 };
@@ -177,7 +101,9 @@ export class Console {
     ctx.set(headers);
     if (assets.send(ctx)) return;
     try {
-      await withinTime(limits.requestTimeoutMs)(this.#answer(ctx, state));
+      // A file takes as long as its sender does.
+      const limitMs = ctx.is('multipart') ? limits.uploadTimeoutMs : limits.requestTimeoutMs;
+      await withinTime(limitMs)(this.#answer(ctx, state));
     } catch (thrown) {
       this.#refuse(ctx, state, thrown);
     }
@@ -255,25 +181,29 @@ export class Console {
   }
 
   async #receive(ctx: Context, state: RequestState, visitor: Visitor): Promise<void> {
-    const form = await readForm(ctx);
+    const sent = await readSent(ctx);
+    try {
+      await this.#take(ctx, state, visitor, sent);
+    } finally {
+      await sent.leave();
+    }
+  }
+
+  async #take(ctx: Context, state: RequestState, visitor: Visitor, { form, file }: SentForm): Promise<void> {
     checkFormToken(form, visitor.cookie);
-    if (ctx.path === '/console/sign-out') {
+    if (ctx.path === `${place}/sign-out`) {
       await this.#options.sessions.end(visitor.cookie);
       ctx.cookies.set(sessionCookie, null, { path: '/' });
-      return seeOther(ctx, '/console/sign-in');
+      return seeOther(ctx, `${place}/sign-in`);
     }
     const { principal } = visitor;
-    if (ctx.path === '/console/end-others') {
+    if (ctx.path === `${place}/end-others`) {
       await this.#options.sessions.endOthers(principal.name, visitor.cookie);
-      return seeOther(ctx, `/console/${modeOf(backOf(form.get('back')))}/operators?done=othersEnded`);
+      return seeOther(ctx, `${place}/${modeOf(backOf(form.get('back')))}/operators?done=othersEnded`);
     }
-    if (ctx.path !== '/console/act') throw resourceNotFound();
-    const outcome = await act(
-      this.#options.inside,
-      form,
-      { principal, requestId: state.requestId },
-      sentFrom,
-    );
+    if (ctx.path !== `${place}/act`) throw resourceNotFound();
+    const { requestId } = state;
+    const outcome = await act(this.#options.inside, form, { principal, requestId }, sentFrom, file);
     await this.#follow(ctx, state, visitor, outcome);
   }
 
@@ -366,10 +296,6 @@ export class Console {
   }
 }
 
-function isMode(text: string | undefined): text is Mode {
-  return modes.some((each) => each === text);
-}
-
 /** A file's mode is the page's; the rest what its form says, if anything. */
 function fileQuery(ctx: Context, mode: string): URLSearchParams {
   const query = new URLSearchParams(ctx.querystring);
@@ -382,8 +308,4 @@ function send(ctx: Context, text: string, status: number): void {
   ctx.status = status;
   ctx.type = 'html';
   ctx.body = text;
-}
-
-function modeOf(path: string): Mode {
-  return path.startsWith('/console/live') ? 'live' : 'test';
 }

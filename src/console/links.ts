@@ -21,7 +21,7 @@ const places: Readonly<Record<string, Place>> = {
   bkf_: () => '/payouts/files',
   'stl.': actor,
   'brk.': actor,
-  'rec.': actor,
+  'rec.': (id) => `/reconciliations/${id}`,
   dif_: actor,
   mer_: (id) => `/merchants/${id}`,
   evt_: (id) => `/events/${id}`,

@@ -53,6 +53,12 @@ ${run.toString() ? card('By hand', run) : ''}`;
   return { title: 'Settlements', nav: 'money', live: 'often', body };
 };
 
+/** Statements are of live money only. */
+const ofLive = [
+  ['Statements', '/reconciliations'],
+  ['Safeguarding', '/safeguarding'],
+] as const;
+
 /** The head of each page about money, with the ways to the others. */
 export function moneyTop(visit: Visit, title: string): Html {
   const places = [
@@ -63,6 +69,7 @@ export function moneyTop(visit: Visit, title: string): Html {
     ['Refunds', '/refunds'],
     ['Ledger', '/ledger'],
     ['Fees', '/fees'],
+    ...(visit.mode === 'live' ? ofLive : []),
   ] as const;
   return html`<div class="top"><h1>${title}</h1><nav class="choices" aria-label="Money">${places.map(
     ([text, path]) =>

@@ -1,5 +1,7 @@
+import type { FormSpec } from './forms.ts';
+
 /** What operators may tell a chart, as its form says it. One name has one meaning, whichever charts take it. */
-export interface EventWords {
+interface EventWords {
   title: string;
   hint: string;
   submit: string;
@@ -152,6 +154,16 @@ export const operatorEvents: Readonly<Record<string, EventWords>> = {
   },
   'operator.canceled': { title: 'Stop', hint: 'What was sent stays sent.', submit: 'Stop' },
 };
+
+/** The form by which an actor is told it. */
+export function toldAs(id: string, type: string): FormSpec {
+  const words = operatorEvents[type] ?? { title: type, hint: 'An event of this chart.', submit: 'Send' };
+  return {
+    ...{ id: type.replace('.', '-'), to: 'POST /admin/actors/:id/events', params: { id }, only: [] },
+    ...words,
+    fixed: { type },
+  };
+}
 
 export function titleOfEvent(type: string): string {
   return operatorEvents[type]?.title ?? type;

@@ -40,11 +40,24 @@ export async function readRaw(ctx: Context, maxBytes: number): Promise<Buffer> {
   return collect(ctx, ctx.req, maxBytes, () => bodyTooLarge(maxBytes));
 }
 
-/** The body as it comes in. @throws `unsupported_media_type` for one that is compressed */
-export function streamOf(ctx: Context): Readable {
+/**
+ * The body as it comes in. Whoever stops in the middle leaves the line open for an answer, and `leaveRest` the rest.
+ * @throws `unsupported_media_type` for one that is compressed
+ */
+export function streamOf(ctx: Context): AsyncIterableIterator<Buffer> {
   const encoding = ctx.req.headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (encoding !== 'identity') throw unsupportedMediaType('Send the file as it is, not compressed.');
-  return ctx.req;
+  return ctx.req.iterator({ destroyOnReturn: false });
+}
+
+/** Lets the rest of a body come in, unread: a sender in the middle of a long one would not hear the answer before. */
+export async function leaveRest({ req }: Context): Promise<void> {
+  if (req.readableEnded || req.destroyed) return;
+  await new Promise<void>((resolve) => {
+    req.once('close', resolve);
+    req.once('end', resolve);
+    req.resume();
+  });
 }
 
 const inflaters: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {

@@ -4,6 +4,7 @@
  */
 export type { AccessLine, RequestState } from './access.ts';
 export { type Authenticate, authenticateOperator, roleAllows } from './auth.ts';
+export { leaveRest, streamOf } from './body.ts';
 export {
   AppError,
   actionNotAllowed,

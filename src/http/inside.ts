@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { Principal } from '../principal.ts';
 import { refuseLive, refuseSuspended, refuseUnscoped, roleAllows } from './auth.ts';
 import { permissionDenied, routeNotFound } from './errors.ts';
@@ -26,7 +25,7 @@ export interface InsideCall<Who> {
   principal: Who;
   requestId: string;
   /** For routes that take their body as it comes in. */
-  stream?: Readable;
+  stream?: AsyncIterable<Uint8Array>;
   /** For routes that are carried out `once`, or are idempotent. */
   idempotencyKey?: string;
 }

@@ -33,7 +33,7 @@ export interface HttpRequest<Who = unknown, Params = unknown, Query = unknown, B
   /** The body's bytes, on routes with `rawMaxBytes`. */
   raw: Buffer | undefined;
   /** The body as it comes in, on routes that `streams`. */
-  stream: Readable | undefined;
+  stream: AsyncIterable<Uint8Array> | undefined;
   requestId: string;
   /** Present on idempotent routes, and where it was sent on those that are carried out `once`. */
   idempotencyKey: string | undefined;

@@ -15,7 +15,7 @@ import {
   refuseSuspended,
   refuseUnscoped,
 } from './auth.ts';
-import { readJson, readRaw, streamOf } from './body.ts';
+import { leaveRest, readJson, readRaw, streamOf } from './body.ts';
 import {
   AppError,
   type Fault,
@@ -176,7 +176,7 @@ function serve(route: Route, options: Served): (ctx: Context) => Promise<void> {
 
     if (!store || key === undefined) {
       const answered = produce(recordNothing);
-      send(ctx, await (stream ? answered.catch((error) => leaveBody(ctx, error)) : inTime(answered)));
+      send(ctx, await (stream ? wholeSent(ctx, answered) : inTime(answered)));
       return;
     }
     const { method, path } = ctx;
@@ -291,11 +291,13 @@ function slowBody(ctx: Context): never {
   throw new AppError('request_timeout');
 }
 
-/** The rest of a body that was refused must not pass for the connection's next request. */
-function leaveBody(ctx: Context, error: unknown): never {
-  ctx.req.resume();
-  ctx.set('Connection', 'close');
-  throw error;
+/** The answer to a body that was read as it came in, once all of that has come. */
+async function wholeSent(ctx: Context, answered: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answered;
+  } finally {
+    await leaveRest(ctx);
+  }
 }
 
 function noAnswer(): never {

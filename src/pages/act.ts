@@ -23,12 +23,13 @@ export interface ActPlace {
   isSecret(made: Record<string, unknown>): boolean;
 }
 
-/** Sends a form to its route, which checks role, schema and state as for anybody. */
+/** Sends a form, and the file that came with it, to its route, which checks role, schema and state as for anybody. */
 export async function act<Who, Needed>(
   inside: Inside<Who, Needed>,
   form: URLSearchParams,
   visitor: { principal: Who; requestId: string },
   at: ActPlace,
+  file?: AsyncIterable<Uint8Array>,
 ): Promise<Outcome> {
   const back = backOf(at.place, form.get('back'));
   const name = form.get('to') ?? '';
@@ -48,6 +49,7 @@ export async function act<Who, Needed>(
       : { query: new URLSearchParams(fields as Record<string, string>) };
     const answer = await inside.call({
       ...{ route: name, params: paramsFrom(form), ...sent, ...visitor },
+      ...(file ? { stream: file } : {}),
       idempotencyKey: onceOf(form),
     });
     return outcomeOf(answer, { form, back, id: operation.doc.id, at });

@@ -20,15 +20,19 @@ function reader(): Promise<Middleware> {
  *   cut short
  */
 export async function readForm(ctx: Context): Promise<URLSearchParams> {
-  const origin = ctx.get('Origin');
-  // Browsers say where a form comes from; the form's token is what counts, this is the second lock.
-  if (origin && origin !== 'null' && new URL(origin).host !== ctx.host)
-    throw new AppError('permission_denied');
+  refuseStrangers(ctx);
   // No browser compresses a form, and koa-body waits for ever for the rest of one that breaks off.
   if (!ctx.is('urlencoded') || ctx.get('Content-Encoding')) throw new AppError('unsupported_media_type');
   const read = await reader();
   await read(ctx, async () => {});
   return new URLSearchParams(ctx.request.body as string);
+}
+
+/** Browsers say where a form comes from; the form's token is what counts, this is the second lock. */
+export function refuseStrangers(ctx: Context): void {
+  const origin = ctx.get('Origin');
+  if (origin && origin !== 'null' && new URL(origin).host !== ctx.host)
+    throw new AppError('permission_denied');
 }
 
 function onError(error: Error, ctx: Context): never {

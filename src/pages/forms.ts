@@ -21,6 +21,8 @@ export interface FormSpec<To extends string = string> {
   /** Fields that are sent as they are. */
   fixed?: Readonly<Record<string, string>>;
   fields?: Readonly<Record<string, FieldWords>>;
+  /** A file that the route takes as its body: what it is called, and which are offered. */
+  file?: { label: string; hint?: string; accept: string };
   submit: string;
   isDangerous?: boolean;
 }
@@ -80,14 +82,15 @@ export function formOf(
   const hidden = { form_token: visit.formToken, to: spec.to, back: visit.here, form: spec.id, once };
   return html`<details class="act${spec.isDangerous ? ' danger' : ''}" ${trial ? html`open` : ''}>
 <summary>${spec.title}</summary>
-<form method="post" action="${visit.place}/act" id="${spec.id}">
+<form method="post" action="${visit.place}/act" id="${spec.id}" ${spec.file ? html`enctype="multipart/form-data"` : ''}>
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${Object.entries(spec.params ?? {}).map(([name, value]) => html`<input type="hidden" name="p.${name}" value="${value}">`)}
 ${Object.entries(spec.fixed ?? {}).map(([name, value]) => html`<input type="hidden" name="f.${name}" value="${value}">`)}
 ${spec.hint ? html`<p class="hint">${spec.hint}</p>` : ''}
 ${trial?.message ? html`<p class="fault" role="alert">${trial.message}</p>` : ''}
 ${names.map(field)}
-${'reason' in schema.properties ? reasonField(spec.id, trial, pieces) : ''}
+${'reason' in schema.properties ? reasonField(spec, trial, pieces) : ''}
+${spec.file ? fileField(spec.id, spec.file, trial, pieces) : ''}
 ${trial?.outlook ? outlookOf(trial.outlook) : ''}
 <p class="buttons">
 ${'dry_run' in schema.properties ? html`<button name="f.dry_run" value="true" class="plain">${pieces.tryFirst}</button>` : ''}
@@ -172,9 +175,21 @@ function choicesOf(
   return schema.enum?.map((each) => [each, each] as const);
 }
 
-function reasonField(form: string, trial: Trial | undefined, pieces: PieceWords): Html {
+/** It comes last: what stands before it is read before the file comes in. */
+function fileField(
+  form: string,
+  { label, hint, accept }: NonNullable<FormSpec['file']>,
+  trial: Trial | undefined,
+  pieces: PieceWords,
+): Html {
+  const id = `${form}-file`;
+  const fault = faultOf(trial?.faults ?? [], 'file');
+  return html`<div class="field"><label for="${id}">${label}</label><input type="file" id="${id}" name="file" required accept="${accept}" ${described(id, hint, fault)}>${hint ? html`<small id="${id}-hint">${hint}</small>` : ''}${faultLine(id, fault, pieces)}</div>`;
+}
+
+function reasonField({ id: form, fields }: FormSpec, trial: Trial | undefined, pieces: PieceWords): Html {
   const id = `${form}-reason`;
-  const value = trial?.values.get('reason')?.[0] ?? '';
+  const value = trial?.values.get('reason')?.[0] ?? fields?.reason?.value ?? '';
   const fault = faultOf(trial?.faults ?? [], 'reason');
   return html`<div class="field"><label for="${id}">${pieces.reason}</label><textarea id="${id}" name="f.reason" rows="2" required maxlength="500" ${described(id, pieces.kept, fault)}>${value}</textarea><small id="${id}-hint">${pieces.kept}</small>${faultLine(id, fault, pieces)}</div>`;
 }

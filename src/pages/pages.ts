@@ -47,5 +47,6 @@ export {
   StoredSessions,
   seeOther,
 } from './sessions.ts';
+export { readSent, type SentForm } from './uploadBody.ts';
 export type { FormOperation, PageVisit, PieceWords, Trial } from './visit.ts';
 export { sendZipped, type Zipped, zippedOf } from './zipped.ts';

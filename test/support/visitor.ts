@@ -15,6 +15,14 @@ export class Visitor {
     return this.#ask(path, { method: 'POST', body: new URLSearchParams(fields), headers });
   }
 
+  /** As a browser sends a form with a file. */
+  async upload(path: string, fields: Record<string, string>, file: string) {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(fields)) body.append(name, value);
+    body.append('file', new Blob([file], { type: 'text/csv' }), 'statement.csv');
+    return this.#ask(path, { method: 'POST', body, headers: {} });
+  }
+
   /** The token of this visitor's forms, as a page has it. */
   async formToken(path: string): Promise<string> {
     const { text } = await this.get(path);

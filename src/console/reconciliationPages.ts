@@ -1,0 +1,207 @@
+import { limits } from '../limits.ts';
+import { card, choices, facts, type Html, html, pager, table } from '../pages/pages.ts';
+import { eatDate } from '../time.ts';
+import { pill } from './chartWords.ts';
+import { formOf } from './forms.ts';
+import { idLink, withLinks } from './links.ts';
+import { moneyTop } from './moneyPages.ts';
+import { toldAs } from './operatorEvents.ts';
+import { type Answered, address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
+import { merchantLinks } from './whose.ts';
+import { figures, kindWords, moment, money } from './words.ts';
+
+/** Networks' statements beside the books, and money held beside money owed. Statements are of live money only. */
+type Reconciliation = Answered<'/admin/reconciliations/:id'>;
+type Difference = RowOf<'/admin/differences'>;
+type Day = RowOf<'/admin/safeguarding'>;
+
+/** Test mode has no network that could send a statement. */
+const inLive = (path: string) => `/console/live${path}`;
+
+export const showReconciliations: Show = async (visit) => {
+  if (visit.mode !== 'live') return inLive('/reconciliations');
+  const list = await visit.read('/admin/reconciliations', { query: queryOf(visit) });
+  const rows = table<RowOf<'/admin/reconciliations'>>(
+    [
+      { head: 'Day', cell: ({ id, date }) => idLink(visit, id, date) },
+      { head: 'Network', cell: ({ rail }) => rail },
+      { head: 'State', cell: ({ state }) => pill(state) },
+      { head: 'Lines', kind: 'right', cell: ({ lines }) => figures(lines) },
+      { head: 'Balance at its end', kind: 'right', cell: ({ closing }) => money(closing) },
+      { head: 'Both sides', cell: agreementPill },
+      { head: 'Brought by', cell: ({ brought_by }) => brought_by },
+    ],
+    list.data,
+    'No statement was brought yet.',
+  );
+  const upload = uploadForm(visit);
+  const body = html`
+${moneyTop(visit, 'Statements')}
+<section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>
+${upload.toString() ? card('Another day', upload) : ''}`;
+  return { title: 'Statements', nav: 'money', live: 'often', body };
+};
+
+function agreementPill({ agreement }: Pick<Reconciliation, 'agreement'>): Html {
+  if (!agreement) return html`<span class="quiet">not yet</span>`;
+  return agreement.is_agreed
+    ? html`<span class="pill good">agree</span>`
+    : html`<span class="pill bad">${money(agreement.unexplained)} unexplained</span>`;
+}
+
+/** Sent as browsers send files, and read as it comes in: no script is needed, and no limit of size is there. */
+function uploadForm(visit: Visit): Html {
+  const yesterday = eatDate(visit.nowMs - limits.dayMs);
+  return formOf(visit, {
+    id: 'upload',
+    to: 'POST /admin/reconciliations',
+    title: 'Bring a statement',
+    hint: 'One day, from 00:00:00 to 23:59:59, as the network’s portal exports it (CSV). A file that is unfit is refused whole, with the line.',
+    fields: {
+      rail: { label: 'network', value: 'MPESA_TZ' },
+      date: { label: 'day', value: yesterday },
+      reason: { value: 'The statement of the day.' },
+    },
+    file: { label: 'file', accept: '.csv,text/csv' },
+    submit: 'Bring',
+  });
+}
+
+export const showReconciliation: Show = async (visit) => {
+  const id = visit.params.id!;
+  if (visit.mode !== 'live') return inLive(`/reconciliations/${encodeURIComponent(id)}`);
+  const of = await visit.read('/admin/reconciliations/:id', { params: { id } });
+  const query = queryOf(visit);
+  query.set('reconciliation', id);
+  const list = await visit.read('/admin/differences', { query });
+  const close = of.state === 'open.resting' ? formOf(visit, toldAs(id, 'operator.closedDay')) : html``;
+  const body = html`
+${moneyTop(visit, `${of.rail} ${of.date}`)}
+<div class="split"><div class="main">
+<section class="card" id="differences" data-live><div class="title"><h2>Differences</h2>${choices(visit, 'class', classesOf(of))}</div>${await differencesTable(visit, list.data)}${pager(visit, list)}</section>
+</div><aside class="side" id="side" data-live>${standCard(visit, of)}${classesCard(of)}${agreementCard(of)}
+${close.toString() ? card('When all is looked at', close) : ''}</aside></div>`;
+  const isMoving = !/^(open\.resting|closed)$/.test(of.state);
+  return {
+    title: `Statement ${of.date}`,
+    nav: 'money',
+    ...(isMoving ? { live: 'often' } : { live: { actor: id } }),
+    body,
+  };
+};
+
+/** Classes that are differences, as a filter. */
+function classesOf({ classes }: Reconciliation): (readonly [string, string])[] {
+  const known = classes
+    .map((each) => each.class)
+    .filter((name) => !/^(matched|charge|sweep|not_judged)$/.test(name));
+  return [['', 'all'], ...known.map((name) => [name, kindWords(name)] as const)];
+}
+
+function standCard(visit: Visit, of: Reconciliation): Html {
+  const done = of.state === 'importing' ? of.imported + of.repeated : of.matched;
+  return card(
+    'Where it stands',
+    html`<p>${pill(of.state)}</p><progress max="${of.lines}" value="${done}" aria-label="Lines that were looked for"></progress>
+${facts([
+  ['lines', `${figures(done)} of ${figures(of.lines)}`],
+  ['not completed, left out', figures(of.skipped)],
+  ['in an earlier file already', figures(of.repeated)],
+  ['the newest are judged', moment(of.judged_at)],
+  ['brought by', of.brought_by],
+  ['closed', moment(of.closed_at)],
+])}<p><a href="${address(visit, `/actors/${encodeURIComponent(of.id)}`)}">Its chart and its steps</a></p>`,
+  );
+}
+
+function classesCard({ classes }: Reconciliation): Html {
+  const rows = table<Reconciliation['classes'][number]>(
+    [
+      { head: 'Class', cell: (row) => kindWords(row.class) },
+      { head: 'How many', kind: 'right', cell: ({ count }) => figures(count) },
+      { head: 'Sum', kind: 'right', cell: ({ amount }) => money(amount) },
+    ],
+    classes,
+    'Nothing was looked for yet.',
+  );
+  return card('What was found', rows);
+}
+
+function agreementCard({ agreement }: Reconciliation): Html {
+  if (!agreement) return html``;
+  const verdict = agreementPill({ agreement });
+  return card(
+    html`At the end of the day ${verdict}`,
+    facts([
+      ['the statement’s balance', money(agreement.statement)],
+      ['the ledger’s clearing', money(agreement.ledger)],
+      ['open differences', money(agreement.open_differences)],
+      ['booked on different days', money(agreement.in_transit)],
+      ['unexplained', money(agreement.unexplained)],
+    ]),
+  );
+}
+
+async function differencesTable(visit: Visit, rows: readonly Difference[]): Promise<Html> {
+  const merchant = await merchantLinks(visit, rows);
+  const linked = (id: string | null) => (id === null ? html`–` : idLink(visit, id));
+  return table<Difference>(
+    [
+      { head: 'What', cell: (row) => idLink(visit, row.id, kindWords(row.class)) },
+      { head: 'State', cell: ({ state }) => pill(state) },
+      { head: 'Statement less books', kind: 'right', cell: ({ effect }) => money(effect) },
+      { head: 'Receipt', cell: ({ receipt }) => html`<code>${receipt ?? '–'}</code>` },
+      { head: 'Line', kind: 'right', cell: ({ line }) => line ?? '–' },
+      { head: 'Payment', cell: (row) => linked(row.collection_id) },
+      { head: 'Suggestion', cell: ({ suggestion }) => linked(suggestion) },
+      { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
+      { head: 'Details', kind: 'name', cell: ({ details }) => withLinks(visit, details) },
+    ],
+    rows,
+    'None.',
+  );
+}
+
+export const showSafeguarding: Show = async (visit) => {
+  if (visit.mode !== 'live') return inLive('/safeguarding');
+  const list = await visit.read('/admin/safeguarding', { query: queryOf(visit) });
+  const rows = table<Day>(
+    [
+      { head: 'Day', cell: ({ id }) => id },
+      { head: 'With networks', kind: 'right', cell: ({ clearing }) => money(clearing) },
+      { head: 'Bank', kind: 'right', cell: ({ bank }) => money(bank) },
+      { head: 'Owed to merchants', kind: 'right', cell: (day) => money(day.owed - day.suspense) },
+      { head: 'Nobody’s yet', kind: 'right', cell: ({ suspense }) => money(suspense) },
+      { head: 'Cover', kind: 'right', cell: coverOf },
+      { head: 'Signed by', cell: signedBy },
+      { head: 'Sign', kind: 'wide', cell: ({ id }) => signForm(visit, id) },
+    ],
+    list.data,
+    'No day of live money was closed yet.',
+  );
+  const body = html`
+${moneyTop(visit, 'Safeguarding')}
+<section class="card"><p class="hint">Money held against money owed at the end of each day in Dar es Salaam, from the daily closings. <a href="${address(visit, '/safeguarding.csv')}">As CSV</a></p>${rows}${pager(visit, list)}</section>`;
+  return { title: 'Safeguarding', nav: 'money', body };
+};
+
+function coverOf({ cover, is_covered }: Day): Html {
+  return html`${money(cover)} ${is_covered ? '' : html`<span class="pill bad">not covered</span>`}`;
+}
+
+/** Each signature with what was held when it was given: a later one says that something was corrected. */
+function signedBy({ signatures }: Day): Html {
+  if (signatures.length === 0) return html`<span class="quiet">nobody</span>`;
+  return html`<ul class="lines">${signatures.map(({ by, at, held }) => html`<li><span>${by}</span><span>${moment(at)}</span>${money(held)}</li>`)}</ul>`;
+}
+
+function signForm(visit: Visit, id: string): Html {
+  return formOf(visit, {
+    id: `sign-${id}`,
+    to: 'POST /admin/safeguarding/:id/sign',
+    params: { id },
+    title: 'Sign off',
+    hint: 'With the figures as they are now, later corrections of the day among them.',
+    submit: 'Sign',
+  });
+}
