@@ -32,6 +32,8 @@ export interface PayoutTerms extends AskingTerms {
   /** How long after its approval the sending may still begin. */
   sendWindowMs: number;
   sendRetryMs: number;
+  /** One attempt to send begins within this, or not at all: what is asked about later cannot be sent any more. */
+  beginMs: number;
   /** How long the bank may take, by hand, before somebody looks. */
   bankMs: number;
   /** After its end a payout is asked about once more: what was paid may have come back, what failed may be paid. */

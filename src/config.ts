@@ -99,6 +99,8 @@ export interface MpesaConfig {
   serviceProviderCode: string;
   origin: string;
   isSynchronous: boolean;
+  /** The application may pay wallets, too. */
+  paysWallets: boolean;
   sessionLifeMs: number;
   callbackSecret: string | undefined;
   /** Waits between questions while the customer may approve. */
@@ -328,6 +330,7 @@ function mpesaOf(is: Settings): MpesaConfig | undefined {
     ...{ apiKey: is.MPESA_API_KEY!, publicKey: is.MPESA_PUBLIC_KEY! },
     ...{ serviceProviderCode: is.MPESA_SERVICE_PROVIDER_CODE! },
     ...{ origin: is.MPESA_ORIGIN, isSynchronous: is.MPESA_SYNCHRONOUS },
+    paysWallets: is.MPESA_PAYOUTS,
     ...{ sessionLifeMs: durationMs(is.MPESA_SESSION_LIFE)!, callbackSecret: is.MPESA_CALLBACK_SECRET },
     askDelaysMs: listOf(is.MPESA_ASK_DELAYS).map((delay) => durationMs(delay)!),
   };

@@ -301,12 +301,16 @@ export const settings = Type.Object(
     MPESA_PUBLIC_KEY: optional("M-Pesa's public key, base64 without header lines.", {
       format: 'rsaPublicKey',
     }),
-    MPESA_SERVICE_PROVIDER_CODE: optional('Short code that collects the money.'),
+    MPESA_SERVICE_PROVIDER_CODE: optional('Short code that collects the money, and pays it out.'),
     MPESA_ORIGIN: text('Origin header of the calls, as registered with M-Pesa.', { default: '*' }),
     MPESA_SYNCHRONOUS: Type.Boolean({
       default: true,
       description:
         'True where the call stays open until the customer answered, false where a callback follows.',
+    }),
+    MPESA_PAYOUTS: Type.Boolean({
+      default: false,
+      description: 'True where the application may pay wallets (B2C); else payouts are paid by hand.',
     }),
     MPESA_SESSION_LIFE: duration(
       'How long a session lives, as set for the application in the portal.',

@@ -148,8 +148,10 @@ function kept(
 const isGone = 'The destination was removed before the payout was sent.';
 
 async function send(rail: PayoutRail, view: CallView, db: Db): Promise<CallAnswer | CallLeft> {
-  const { at, signal } = view;
-  const { _id, data, snapshot } = view.doc as PayoutDoc;
+  const { at, call, signal } = view;
+  const { _id, data, snapshot, status } = view.doc as PayoutDoc;
+  const { context } = snapshot;
+  if (status !== 'created') return { event: { type: 'send.notAttempted', askedAt: at } };
   const destination = await db
     .collection<DestinationDoc>(destinationsSpec.name)
     .findOne({ _id: data.destinationId }, { projection: { state: 1 } });
@@ -161,7 +163,7 @@ async function send(rail: PayoutRail, view: CallView, db: Db): Promise<CallAnswe
       msisdn: data.account.number,
       amountTzs: Number(data.amountTzs),
       description: data.reference ?? _id,
-      notAfterMs: snapshot.context.notAfter,
+      notAfterMs: Math.min(context.notAfter, call.notBefore.getTime() + context.terms.beginMs),
       claim: view.claim,
     },
     signal,

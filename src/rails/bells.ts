@@ -1,8 +1,9 @@
 import type { Actors, Clock, Queues } from '@kusanya/durable-actors';
 import type { Log } from '../log.ts';
+import type { ReportedActor } from './port.ts';
 
 /**
- * A bell rings when a rail called back. It carries no verdict: the collection asks the rail. The test rail rings through
+ * A bell rings when a rail called back. It carries no verdict: the collection, or the payout, asks the rail. The test rail rings through
  * delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found by asking.
  */
 export const bellQueue = 'bells';
@@ -51,10 +52,10 @@ export class Bells {
   };
 
   /** Somebody rings now. `ringId` names the message, so that the same one is heard once. */
-  async ring(collectionId: string, ringId: string): Promise<void> {
+  async ring(about: ReportedActor, ringId: string): Promise<void> {
     const { actors, clock } = this.#options;
     await actors.send(
-      { machine: 'collection', id: collectionId },
+      about,
       { type: 'rail.noticed', at: clock.now() },
       { stepId: ringId, cause: { kind: 'rail', id: ringId }, mayAskAhead: true },
     );
@@ -89,7 +90,7 @@ export class Bells {
 
   async #hear(bells: readonly Bell[]): Promise<void> {
     const one = ({ actor, id }: Bell) =>
-      this.ring(actor, id).catch((error) => {
+      this.ring({ machine: 'collection', id: actor }, id).catch((error) => {
         this.#options.log.debug(
           { actor, error: String(error) },
           'bell not heard; the payment will be found by asking',

@@ -5,10 +5,10 @@ import type { Log } from '../log.ts';
 import { actorIndexes } from '../standing.ts';
 import type { Evidence, Fault } from './port.ts';
 
-/** The breakers of a rail: one for pushes and one for questions, each an actor that every process sees. */
-export type RailOperation = 'push' | 'query';
+/** The breakers of a rail: for pushes, for payouts and for questions, each an actor that every process sees. */
+export const railOperations = ['push', 'payout', 'query'] as const;
 
-export const railOperations: readonly RailOperation[] = ['push', 'query'];
+export type RailOperation = (typeof railOperations)[number];
 
 export const breakersSpec = actorsSpec({ name: 'breakers', indexes: actorIndexes });
 
@@ -77,7 +77,7 @@ export class Breakers {
   readonly #options: BreakersOptions;
   readonly #known = new Map<RailOperation, { doc: BreakerDoc | undefined; atMs: number }>();
   readonly #reading = new Map<RailOperation, Promise<BreakerDoc | undefined>>();
-  readonly #telling = { push: 0, query: 0 };
+  readonly #telling = { push: 0, payout: 0, query: 0 };
 
   constructor(options: BreakersOptions) {
     this.#options = options;

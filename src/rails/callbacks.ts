@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Bells } from './bells.ts';
-import type { CallbackParse, CallbackReply, Rails } from './port.ts';
+import type { CallbackParse, CallbackReply, Rails, ReportedActor } from './port.ts';
 
 /**
  * Callbacks of live rails (CONTRACT 19.4). A callback only rings: it is stored, answered in the rail's format,
@@ -21,7 +21,10 @@ export const callbacksSpec: MongoCollectionSpec = {
 };
 
 export interface CallbackDoc extends Doc {
+  /** The collection's, or the payout's. */
   collectionId: string;
+  /** Absent: it is a collection. */
+  machine?: ReportedActor['machine'];
   rail: string;
   hint: Record<string, string>;
   /** The body as it came. */
@@ -78,7 +81,7 @@ export class Callbacks {
     return parse.reply;
   }
 
-  /** What was received about a collection, oldest first. */
+  /** What was received about a collection or a payout, oldest first. */
   of(collectionId: string, limit: number): Promise<CallbackDoc[]> {
     return this.#stored
       .find({ collectionId: { $eq: collectionId } })
@@ -89,21 +92,23 @@ export class Callbacks {
 
   async #take(rail: string, report: CallbackReport, body: Buffer): Promise<void> {
     const { actors, clock } = this.#options;
-    const { collectionId, dedupeKey, hint } = report;
-    const collection = await actors.read({ machine: 'collection', id: collectionId });
-    if (collection?.mode !== 'live') return;
+    const { about, dedupeKey, hint } = report;
+    const { machine, id: collectionId } = about;
+    const actor = await actors.read(about);
+    if (actor?.mode !== 'live') return;
     const known = await this.#stored.findOne({ _id: dedupeKey });
     if (known?.rungAt) return;
     if (!known) {
       const stored = await this.#stored.countDocuments({ collectionId }, { limit: storedMax });
       if (stored >= storedMax) return;
       const text = body.toString('utf8');
-      const doc = { _id: dedupeKey, collectionId, rail, hint, body: text, at: new Date(clock.now()) };
+      const at = new Date(clock.now());
+      const doc = { _id: dedupeKey, collectionId, machine, rail, hint, body: text, at };
       await this.#stored.updateOne({ _id: dedupeKey }, { $setOnInsert: doc }, { upsert: true });
     }
     failpoint('afterCallback');
     // Heard after the answer: the rail need not wait for our step, and what is not heard now `ringUnheard` rings.
-    void this.#ring(collectionId, dedupeKey);
+    void this.#ring(about, dedupeKey);
   }
 
   /**
@@ -113,16 +118,18 @@ export class Callbacks {
   async ringUnheard(): Promise<void> {
     const before = new Date(this.#options.clock.now() - unheardMs);
     const unheard = this.#stored.find({ rungAt: { $eq: null }, at: { $lt: before } }).sort({ at: 1 });
-    await eachOf(unheard, ringsAtOnce, ({ collectionId, _id }) => this.#ring(collectionId, _id));
+    await eachOf(unheard, ringsAtOnce, ({ machine = 'collection', collectionId: id, _id }) =>
+      this.#ring({ machine, id }, _id),
+    );
   }
 
-  async #ring(collectionId: string, dedupeKey: string): Promise<void> {
+  async #ring(about: ReportedActor, dedupeKey: string): Promise<void> {
     const { bells, clock, log } = this.#options;
     try {
-      await bells.ring(collectionId, `callback.${dedupeKey}`);
+      await bells.ring(about, `callback.${dedupeKey}`);
       await this.#stored.updateOne({ _id: dedupeKey }, { $set: { rungAt: new Date(clock.now()) } });
     } catch (error) {
-      log.debug({ collectionId, error: String(error) }, 'callback not heard; the chore rings it');
+      log.debug({ ...about, error: String(error) }, 'callback not heard; the chore rings it');
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../machines/collection.ts';
+import type { PayoutTerms } from '../../machines/payout.ts';
 import { type Breakers, healthOf } from './breakers.ts';
 import type { Channel } from './channels.ts';
 import type { PhoneTurns } from './phoneTurns.ts';
@@ -8,6 +9,9 @@ import type {
   Capabilities,
   Evidence,
   NotSent,
+  PayoutAnswer,
+  PayoutQuery,
+  PayoutRail,
   PushOutcome,
   PushRequest,
   Rail,
@@ -15,6 +19,8 @@ import type {
   RawCallback,
   ReverseOutcome,
   ReverseRequest,
+  SendOutcome,
+  SendRequest,
   StatusAnswer,
   StatusQuery,
 } from './port.ts';
@@ -36,8 +42,46 @@ interface GuardedOptions {
   clock: Clock;
 }
 
+/** The part that pays, behind a breaker of its own for what it sends; its questions share that of all questions. */
+class GuardedPayouts implements PayoutRail {
+  readonly terms: PayoutTerms;
+  readonly #rail: PayoutRail;
+  readonly #breakers: Breakers;
+
+  constructor(rail: PayoutRail, breakers: Breakers) {
+    this.terms = rail.terms;
+    this.#rail = rail;
+    this.#breakers = breakers;
+  }
+
+  async sendPayout(
+    request: SendRequest,
+    signal: AbortSignal,
+  ): Promise<SendOutcome & { evidence?: Evidence }> {
+    if (await this.#breakers.isOpen('payout')) return { kind: 'notAttempted', why: 'breaker_open' };
+    const outcome = await this.#rail.sendPayout(request, signal);
+    await this.#breakers.hear('payout', outcome);
+    return outcome;
+  }
+
+  async queryPayout(
+    query: PayoutQuery,
+    signal: AbortSignal,
+  ): Promise<PayoutAnswer & { evidence?: Evidence }> {
+    if (await this.#breakers.isOpen('query')) return { kind: 'unknown', why: 'breaker_open' };
+    const answer = await this.#rail.queryPayout(query, signal);
+    await this.#breakers.hear('query', answer);
+    return answer;
+  }
+
+  isDown(): Promise<boolean> {
+    return this.#breakers.isOpen('payout');
+  }
+}
+
 /** A live rail behind its breakers, with one prompt at a time per phone. The rail itself knows neither. */
 export class GuardedRail implements Rail {
+  readonly payouts?: PayoutRail;
   readonly #rail: Rail;
   readonly #breakers: Breakers;
   readonly #turns: PhoneTurns;
@@ -49,6 +93,7 @@ export class GuardedRail implements Rail {
 
   constructor({ rail, breakers, turns, clock }: GuardedOptions) {
     this.#rail = rail;
+    if (rail.payouts) this.payouts = new GuardedPayouts(rail.payouts, breakers);
     this.#breakers = breakers;
     this.#turns = turns;
     this.#clock = clock;

@@ -8,6 +8,7 @@ export const usualPayoutTerms: PayoutTerms = {
   approvalMs: 72 * hourMs,
   sendWindowMs: dayMs,
   sendRetryMs: minuteMs,
+  beginMs: minuteMs,
   answerTimeoutMs: 150 * secondMs,
   pollLadderMs: [5, 10, 20, 30, 60, 120, 300].map((seconds) => seconds * secondMs),
   confirmDeadlineMs: hourMs,
@@ -25,6 +26,7 @@ export function quickPayoutTerms(speed: number): PayoutTerms {
     ...usualPayoutTerms,
     sendRetryMs: ms(secondMs),
     // The rail of test mode answers at once: what has no answer was not made yet.
+    beginMs: 30 * secondMs,
     answerTimeoutMs: minuteMs,
     pollLadderMs: [1, 2, 3, 5].map((seconds) => ms(seconds * secondMs)),
     confirmDeadlineMs: ms(20 * secondMs),

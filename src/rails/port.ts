@@ -156,6 +156,12 @@ export interface CallbackReply {
   body: string;
 }
 
+/** What a callback can be about. */
+export interface ReportedActor {
+  machine: 'collection' | 'payout';
+  id: string;
+}
+
 /**
  * What a callback says: whose it is, and evidence. Never a verdict: nobody signs callbacks, so they only ring
  * and the rail is asked. `rejected`: nothing in it names a payment.
@@ -163,7 +169,7 @@ export interface CallbackReply {
 export type CallbackParse =
   | {
       kind: 'report';
-      collectionId: string;
+      about: ReportedActor;
       /** Equal for repetitions of one callback. */
       dedupeKey: string;
       hint: { code?: string; text?: string; receipt?: string; conversationId?: string };

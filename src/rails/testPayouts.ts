@@ -33,8 +33,10 @@ export class TestPayouts implements PayoutRail {
   }
 
   async sendPayout({ msisdn, notAfterMs, claim }: SendRequest): Promise<SendOutcome> {
-    if (this.#clock.now() > notAfterMs) return { kind: 'notAttempted', why: 'too_late' };
+    const isTooLate = () => this.#clock.now() > notAfterMs;
+    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
     if (!(await claim())) return { kind: 'notAttempted', why: 'taken' };
+    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
     if (msisdn === testPayoutNumbers.refused) return { kind: 'failed', code: 'recipient_not_found' };
     if (msisdn === testPayoutNumbers.walletEmpty) return { kind: 'failed', code: 'float_insufficient' };
     const isUnclear = msisdn === testPayoutNumbers.unknown || msisdn === testPayoutNumbers.unclear;

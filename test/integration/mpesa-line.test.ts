@@ -38,7 +38,13 @@ describe('the line to M-Pesa', () => {
       config: {
         baseUrl: more.baseUrl ?? simulator.baseUrl,
         ...{ apiKey: simulator.apiKey, publicKey: simulator.publicKey, serviceProviderCode: '000000' },
-        ...{ origin: '*', isSynchronous: false, callbackSecret: undefined, askDelaysMs: [20_000] },
+        ...{
+          origin: '*',
+          isSynchronous: false,
+          paysWallets: true,
+          callbackSecret: undefined,
+          askDelaysMs: [20_000],
+        },
         sessionLifeMs: more.lifeMs ?? 3_000 * secondMs,
       },
       clock,
@@ -96,7 +102,7 @@ describe('the line to M-Pesa', () => {
       rail.close();
       rail = open({ ca: createAuthority('Another').cert });
       expect(await push()).to.include({ kind: 'notAttempted', why: 'no_session' });
-      expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0 });
+      expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0, payout: 0 });
     });
 
     it('NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing', async () => {
@@ -106,7 +112,7 @@ describe('the line to M-Pesa', () => {
       try {
         expect(await push()).to.include({ kind: 'notAttempted', why: 'no_session' });
         expect(await rail.probe(never)).to.equal('down');
-        expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0 });
+        expect(simulator.counts).to.deep.equal({ session: 0, push: 0, query: 0, reversal: 0, payout: 0 });
       } finally {
         delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
       }

@@ -91,7 +91,8 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
       const parse = parts.rail!.parseCallback({ body: Buffer.concat(chunks) });
       response.writeHead(parse.reply.status).end(parse.reply.body);
       if (parse.kind !== 'report') return;
-      const { collectionId, hint } = parse;
+      const { id: collectionId } = parse.about;
+      const { hint } = parse;
       if (hint.code) claims.set(collectionId, [...(claims.get(collectionId) ?? []), hint.code]);
       for (const heard of bells) heard(collectionId);
     });
@@ -110,7 +111,7 @@ async function openMpesa(mode: 'sync' | 'async'): Promise<Door> {
         publicKey: simulator.publicKey,
         serviceProviderCode: '000000',
         origin: '*',
-        ...{ isSynchronous: mode === 'sync', sessionLifeMs: 3_000_000 },
+        ...{ isSynchronous: mode === 'sync', paysWallets: true, sessionLifeMs: 3_000_000 },
         ...{ callbackSecret: undefined, askDelaysMs: [20_000, 20_000, 30_000, 40_000] },
       },
       ...{ clock, sessions },

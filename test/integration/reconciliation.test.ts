@@ -100,7 +100,7 @@ describe('reconciliation', function () {
     for (const name of ['after', 'silent'] as const)
       await live.simulator.network.payAfterAll(payment(paid[name]!));
     await live.simulator.network.reverse(payment(paid.reversed!), 'by the customer');
-    await live.simulator.network.withdraw('000000', 3_000);
+    await live.simulator.network.move('withdrawal', '000000', 3_000);
     const good = live.simulator.statement({ date, plants: plants() });
     const { faults: network } = live.simulator;
     network.add({

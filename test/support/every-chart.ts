@@ -491,6 +491,7 @@ const payoutTerms: PayoutTerms = {
   approvalMs: 72 * hourMs,
   sendWindowMs: 2 * minuteMs,
   sendRetryMs: minuteMs,
+  beginMs: minuteMs,
   answerTimeoutMs: 90 * secondMs,
   pollLadderMs: [5 * secondMs, 10 * secondMs],
   confirmDeadlineMs: 20 * secondMs,

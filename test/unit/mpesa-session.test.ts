@@ -208,6 +208,7 @@ describe('the address of the live rail', () => {
           serviceProviderCode: '000000',
           origin: '*',
           isSynchronous: true,
+          paysWallets: false,
           callbackSecret: undefined,
           askDelaysMs: [20_000],
         },

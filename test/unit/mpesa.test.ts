@@ -10,9 +10,10 @@ import {
 import { parseMpesaCallback } from '../../src/rails/mpesa/callback.ts';
 import { vodacomTanzania } from '../../src/rails/mpesa/codes.ts';
 import {
+  actorOfConversation,
   amountText,
-  collectionOfConversation,
   itemDescription,
+  payoutReferencesOf,
   referencesOf,
 } from '../../src/rails/mpesa/fields.ts';
 import { fieldsOf, isNeverConnected, type WireAnswer } from '../../src/rails/mpesa/wire.ts';
@@ -211,13 +212,19 @@ describe('what M-Pesa’s answers mean', () => {
     expect(asked({ kind: 'lost', why: 'timeout', text: '' })).to.equal('unknown');
   });
 
-  it('finds the collection of a reversal by its own reference', () => {
+  it('finds the collection of a reversal, and a payout, by their own references', () => {
     const id = 'col_01JDXK9V3Q4ZB7M2N8T5R6W0AH';
     const { conversation, reversal } = referencesOf(id);
     expect(reversal).to.not.equal(conversation);
-    for (const each of [conversation, reversal]) expect(collectionOfConversation(each)).to.equal(id);
-    for (const other of ['RR', `R${reversal}`, `r${reversal.slice(1)}`, '', 'R'])
-      expect(collectionOfConversation(other), other).to.equal(undefined);
+    for (const each of [conversation, reversal])
+      expect(actorOfConversation(each)).to.deep.equal({ machine: 'collection', id });
+    const payout = `po_${id.slice(4)}`;
+    const { conversation: sent, display } = payoutReferencesOf(payout);
+    expect([sent.length, display.length]).to.deep.equal([26, 16]);
+    expect(actorOfConversation(sent)).to.deep.equal({ machine: 'payout', id: payout });
+    for (const none of ['po_1', id, '']) expect(() => payoutReferencesOf(none), none).to.throw(RangeError);
+    for (const other of ['RR', `R${reversal}`, `PR${sent.slice(2)}x`, 'P', `r${reversal.slice(1)}`, '', 'R'])
+      expect(actorOfConversation(other), other).to.equal(undefined);
   });
 
   it('lists the few errors that mean never connected; every other one is unknown', () => {
@@ -284,8 +291,11 @@ describe('callbacks of M-Pesa', () => {
 
   it('name a payment and give evidence, never a verdict', () => {
     const parsed = parse(JSON.stringify(notice));
-    expect(parsed).to.deep.include({ kind: 'report', collectionId: `col_${conversation}` });
-    expect(Object.keys(parsed).sort()).to.deep.equal(['collectionId', 'dedupeKey', 'hint', 'kind', 'reply']);
+    expect(parsed).to.deep.include({
+      kind: 'report',
+      about: { machine: 'collection', id: `col_${conversation}` },
+    });
+    expect(Object.keys(parsed).sort()).to.deep.equal(['about', 'dedupeKey', 'hint', 'kind', 'reply']);
     expect(JSON.parse(parsed.reply.body)).to.deep.equal({
       output_OriginalConversationID: 'AG_20261121_7',
       output_ResponseCode: '0',
@@ -316,7 +326,7 @@ describe('callbacks of M-Pesa', () => {
         const parsed = parseMpesaCallback({ body });
         expect(parsed.reply.status).to.equal(200);
         expect(() => JSON.parse(parsed.reply.body)).not.to.throw();
-        if (parsed.kind === 'report') expect(parsed.collectionId).to.match(/^col_[0-9A-Z]{26}$/);
+        if (parsed.kind === 'report') expect(parsed.about.id).to.match(/^(col|po)_[0-9A-Z]{26}$/);
       }),
       { numRuns: 1_000 },
     );

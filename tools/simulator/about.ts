@@ -175,6 +175,27 @@ export const behaviours: readonly Behaviour[] = [
     is: 'modelled',
     source: 'not documented',
   },
+  {
+    behaviour: 'a payout (b2cPayment): its fields, and INS-0 with a transaction id',
+    is: 'documented',
+    source: openApi,
+  },
+  {
+    behaviour:
+      'a payout: INS-2006 where the short code holds too little, INS-10 for a conversation id that was used',
+    is: 'documented',
+    source: 'texts of the result codes',
+  },
+  {
+    behaviour: 'a payout is paid within 2 s, and asked about and called back as a payment is',
+    is: 'modelled',
+    source: 'not documented',
+  },
+  {
+    behaviour: 'a payout that comes back: Completed with output_Reversed, and a line of the statement',
+    is: 'modelled',
+    source: 'documented for payments',
+  },
   { behaviour: 'HTTP status of INS-23 (400)', is: 'modelled', source: 'not documented' },
   { behaviour: 'scripted numbers 2557400000xx', is: 'modelled', source: 'ours' },
 ];

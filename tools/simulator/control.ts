@@ -3,6 +3,7 @@ import { behaviours } from './about.ts';
 import type { Callbacks } from './callbacks.ts';
 import { type Faults, type Operation, readFault } from './faults.ts';
 import type { Network } from './network.ts';
+import { payoutStories } from './payoutStories.ts';
 import type { Sessions } from './sessions.ts';
 
 /** The control plane under /_sim: what moved, whether all is well, and faults on demand. */
@@ -35,12 +36,16 @@ export function control(method: string, path: string, body: unknown, parts: Cont
         status: 200,
         answer: { payments: [...network.payments].map(({ scenario, ...told }) => told) },
       };
+    case 'GET /_sim/payouts':
+      return { status: 200, answer: { payouts: network.paidOut } };
     case 'GET /_sim/counts':
       return { status: 200, answer: counts };
     case 'GET /_sim/callbacks':
       return { status: 200, answer: callbacks.heard };
     case 'POST /_sim/withdrawals':
-      return withdrawn(body, network);
+      return moved('withdrawal', body, network);
+    case 'POST /_sim/deposits':
+      return moved('deposit', body, network);
     case 'DELETE /_sim/sessions':
       void sessions.endAll();
       return { status: 200, answer: sessions.told() };
@@ -61,7 +66,7 @@ export function control(method: string, path: string, body: unknown, parts: Cont
 }
 
 function about({ sessions, settings }: Controlled): object {
-  const numbers = Object.entries(networkStories).map(([msisdn, { what, ends }]) => [
+  const numbers = Object.entries({ ...networkStories, ...payoutStories }).map(([msisdn, { what, ends }]) => [
     msisdn,
     `${what} → ${ends}`,
   ]);
@@ -69,18 +74,18 @@ function about({ sessions, settings }: Controlled): object {
     settings,
     session: sessions.told(),
     behaviours,
-    numbers: { ...Object.fromEntries(numbers), 'any other': 'pays' },
+    numbers: { ...Object.fromEntries(numbers), 'any other': 'pays, and is paid' },
   };
 }
 
-/** Its owner takes money out of a short code: a reversal may then find too little (INS-2006). */
-function withdrawn(body: unknown, network: Network): Answer {
+/** Its owner takes money out of a short code, or puts some in: a reversal or a payout may find too little (INS-2006). */
+function moved(kind: 'withdrawal' | 'deposit', body: unknown, network: Network): Answer {
   const { provider, amount } = (typeof body === 'object' && body !== null ? body : {}) as Record<
     string,
     unknown
   >;
   const isGood = typeof provider === 'string' && Number.isSafeInteger(amount) && Number(amount) > 0;
   if (!isGood) return { status: 400, answer: { error: 'provider and a whole amount from 1 are wanted' } };
-  void network.withdraw(provider, Number(amount));
+  void network.move(kind, provider, Number(amount));
   return { status: 201, answer: { provider, balance: network.balanceOf(provider) } };
 }

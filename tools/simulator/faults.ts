@@ -1,5 +1,5 @@
 /** Faults on demand: what the line does to the next calls, whatever their story. */
-export type Operation = 'session' | 'push' | 'query' | 'reversal';
+export type Operation = 'session' | 'push' | 'payout' | 'query' | 'reversal';
 
 export interface Fault {
   operation: Operation;
@@ -20,7 +20,7 @@ export interface Fault {
   times: number;
 }
 
-const operations: readonly string[] = ['session', 'push', 'query', 'reversal'];
+const operations: readonly string[] = ['session', 'push', 'payout', 'query', 'reversal'];
 const deeds: readonly string[] = ['resets', 'hangs', 'fails', 'garbles', 'cuts', 'refuses', 'answers'];
 
 /** A fault as it was asked for over HTTP; a text says what is wrong with it. */

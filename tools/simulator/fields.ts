@@ -30,6 +30,11 @@ export const pushRules: readonly FieldRule[] = [
   { name: 'input_PurchasedItemsDesc', pattern: /^[0-9a-zA-Z \w+]{1,256}$/, code: 'INS-30' },
 ];
 
+/** Of a payout: as a push, but for the name of its description. */
+export const payoutRules: readonly FieldRule[] = pushRules.map((rule) =>
+  rule.name === 'input_PurchasedItemsDesc' ? { ...rule, name: 'input_PaymentItemsDesc' } : rule,
+);
+
 export const queryRules: readonly FieldRule[] = [
   {
     name: 'input_QueryReference',

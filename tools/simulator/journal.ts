@@ -17,13 +17,21 @@ export interface PushLine {
   atMs: number;
 }
 
+/** A payout that was taken: money of the short code on its way to a wallet. */
+export interface PayoutLine extends Omit<PushLine, 'kind' | 'isBusy'> {
+  kind: 'payout';
+}
+
 /**
- * What the network remembers: pushes and those it refused, debits, reversals, whom it told of a success, sessions, and
- * what its owner withdrew. Append-only.
+ * What the network remembers: pushes and those it refused, debits, reversals, payouts, whom it told of a success,
+ * sessions, and what its owner withdrew or put in. Append-only.
  */
 export type Line =
   | PushLine
-  /** A push that was well formed and not taken: a reference that was there (INS-10), or a limit. */
+  | PayoutLine
+  /** The wallet has the money of a payout. */
+  | { kind: 'paidOut'; reference: string; msisdn: string; amountTzs: number; atMs: number }
+  /** What was well formed and not taken: a reference that was there (INS-10), or a limit. */
   | { kind: 'refusal'; reference: string; msisdn: string; code: string; atMs: number }
   | { kind: 'debit'; reference: string; msisdn: string; amountTzs: number; atMs: number }
   | { kind: 'reversal'; reference: string; conversation: string; amountTzs: number; atMs: number }
@@ -32,7 +40,7 @@ export type Line =
   | { kind: 'sessionEnd'; session: string; atMs: number }
   /** A payment that had ended without money is paid all the same. */
   | { kind: 'afterAll'; reference: string; atMs: number }
-  | { kind: 'withdrawal'; provider: string; amountTzs: number; atMs: number };
+  | { kind: 'withdrawal' | 'deposit'; provider: string; amountTzs: number; atMs: number };
 
 const fileName = 'journal.jsonl';
 

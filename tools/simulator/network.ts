@@ -10,11 +10,14 @@ import {
   type SimulatorTimes,
   statusAt,
 } from '../../src/rails/rails.ts';
-import type { Journal, Line, PushLine } from './journal.ts';
+import type { Journal, Line, PayoutLine, PushLine } from './journal.ts';
 import type { Usage } from './limits.ts';
+import { payoutScenario } from './payoutStories.ts';
 
 /** The network behind the wire: payments, and the money that moved. What happens when is the engine's to say. */
 export interface Payment {
+  /** Money of the short code goes to a wallet; absent: a customer's money comes in. */
+  isOut?: true;
   /** Our `ThirdPartyConversationID`. */
   reference: string;
   /** `TransactionReference`. */
@@ -39,6 +42,8 @@ export interface Invariants {
   clean: boolean;
   /** References with more than one debit. */
   debited_twice: string[];
+  /** References of payouts that were paid more than once. */
+  paid_twice: string[];
   /** References whose success was told although no money moved. */
   succeeded_without_debit: string[];
 }
@@ -68,7 +73,8 @@ export class Network {
   readonly #atOnce = new Set<string>();
   readonly #balances = new Map<string, number>();
   readonly #debits: Extract<Line, { kind: 'debit' }>[] = [];
-  readonly #withdrawals: Extract<Line, { kind: 'withdrawal' }>[] = [];
+  readonly #paidOut: Extract<Line, { kind: 'paidOut' }>[] = [];
+  readonly #moved: Extract<Line, { kind: 'withdrawal' | 'deposit' }>[] = [];
   readonly #told = new Set<string>();
   readonly #settling = new Map<string, Promise<void>>();
 
@@ -85,13 +91,20 @@ export class Network {
     return this.#debits;
   }
 
-  get withdrawals(): readonly Extract<Line, { kind: 'withdrawal' }>[] {
-    return this.#withdrawals;
+  /** What wallets were paid, once per time that money moved. */
+  get paidOut(): readonly Extract<Line, { kind: 'paidOut' }>[] {
+    return this.#paidOut;
   }
 
-  /** What will become of a push. */
-  storyOf(msisdn: string, reference: string): Scenario {
-    return networkScenario(msisdn, reference, this.#options.times);
+  /** What the owner of a short code took out or put in. */
+  get moved(): readonly Extract<Line, { kind: 'withdrawal' | 'deposit' }>[] {
+    return this.#moved;
+  }
+
+  /** What will become of a push, or of a payout. */
+  storyOf(kind: 'push' | 'payout', msisdn: string, reference: string): Scenario {
+    const { times } = this.#options;
+    return kind === 'push' ? networkScenario(msisdn, reference, times) : payoutScenario(msisdn, times);
   }
 
   /** By our conversation id, the network's, or the receipt. */
@@ -110,7 +123,28 @@ export class Network {
     return this.#payments.get(push.reference);
   }
 
-  /** Keeps that a push was not taken. */
+  /** Takes a payout; undefined when the reference is there already, whatever became of it. */
+  async pay(payout: Omit<PayoutLine, 'kind' | 'atMs'>): Promise<Payment | undefined> {
+    if (this.#payments.has(payout.reference)) return undefined;
+    const line = { kind: 'payout', ...payout, atMs: this.#options.clock.now() } as const;
+    this.#remember(line);
+    await this.#options.journal.append(line);
+    return this.#payments.get(payout.reference);
+  }
+
+  /** What a short code can still pay out: payouts that were taken and are under way are not there twice. */
+  floatOf(provider: string): number {
+    const underWay = [...this.#payments.values()].filter(
+      (each) =>
+        each.isOut &&
+        each.provider === provider &&
+        each.debitedAtMs === undefined &&
+        debitMs(each.scenario) !== undefined,
+    );
+    return underWay.reduce((left, { amountTzs }) => left - amountTzs, this.balanceOf(provider));
+  }
+
+  /** Keeps that a push or a payout was not taken. */
   async refuse(refusal: { reference: string; msisdn: string; code: string }): Promise<void> {
     const line = { kind: 'refusal', ...refusal, atMs: this.#options.clock.now() } as const;
     this.#remember(line);
@@ -122,9 +156,9 @@ export class Network {
     return this.#balances.get(provider) ?? 0;
   }
 
-  /** Its owner takes money out. */
-  async withdraw(provider: string, amountTzs: number): Promise<void> {
-    const line = { kind: 'withdrawal', provider, amountTzs, atMs: this.#options.clock.now() } as const;
+  /** Its owner takes money out, or puts some in. */
+  async move(kind: 'withdrawal' | 'deposit', provider: string, amountTzs: number): Promise<void> {
+    const line = { kind, provider, amountTzs, atMs: this.#options.clock.now() } as const;
     this.#remember(line);
     await this.#options.journal.append(line);
   }
@@ -138,7 +172,8 @@ export class Network {
     let settling = this.#settling.get(payment.reference);
     if (!settling) {
       const { reference, msisdn, amountTzs } = payment;
-      const line = { kind: 'debit', reference, msisdn, amountTzs, atMs: clock.now() } as const;
+      const kind = payment.isOut ? ('paidOut' as const) : ('debit' as const);
+      const line = { kind, reference, msisdn, amountTzs, atMs: clock.now() };
       settling = journal.append(line).then(() => this.#remember(line));
       this.#settling.set(reference, settling);
     }
@@ -148,9 +183,18 @@ export class Network {
   /** What the network says of a payment now. */
   async statusOf(payment: Payment): Promise<NetworkStatus> {
     await this.settle(payment);
+    await this.#comeBack(payment);
     if (payment.reversedAtMs !== undefined) return { kind: 'reversed' };
     const sinceMs = this.#options.clock.now() - payment.pushedAtMs;
     return statusAt(payment.scenario, payment.reference, sinceMs, this.#options.times.promptLifeMs);
+  }
+
+  /** A payout whose story has it come back does so, once. */
+  async #comeBack(payment: Payment): Promise<void> {
+    const { isOut, scenario, pushedAtMs, debitedAtMs, reversedAtMs, reference } = payment;
+    const afterMs = (scenario.outcome.kind === 'paid' && scenario.outcome.reversedAfterMs) || undefined;
+    if (!isOut || afterMs === undefined || debitedAtMs === undefined || reversedAtMs !== undefined) return;
+    if (this.#options.clock.now() >= pushedAtMs + afterMs) await this.reverse(payment, `B${reference}`);
   }
 
   /** Keeps that a success was told: it must have a debit. */
@@ -179,13 +223,15 @@ export class Network {
   }
 
   invariants(): Invariants {
-    const counts = new Map<string, number>();
-    for (const { reference } of this.#debits) counts.set(reference, (counts.get(reference) ?? 0) + 1);
-    const twice = [...counts].filter(([, count]) => count > 1).map(([reference]) => reference);
-    const without = [...this.#told].filter((reference) => !counts.has(reference));
+    const moved = [...this.#debits, ...this.#paidOut].map(({ reference }) => reference);
+    const known = new Set(moved);
+    const debited = twiceIn(this.#debits);
+    const paid = twiceIn(this.#paidOut);
+    const without = [...this.#told].filter((reference) => !known.has(reference));
     return {
-      clean: twice.length + without.length === 0,
-      debited_twice: twice,
+      clean: debited.length + paid.length + without.length === 0,
+      debited_twice: debited,
+      paid_twice: paid,
       succeeded_without_debit: without,
     };
   }
@@ -209,6 +255,7 @@ export class Network {
     const payment = 'reference' in line ? this.#payments.get(line.reference) : undefined;
     switch (line.kind) {
       case 'push':
+      case 'payout':
         this.#begin(line);
         break;
       case 'debit':
@@ -217,9 +264,15 @@ export class Network {
         payment.debitedAtMs = line.atMs;
         this.#pay(payment.provider, line.amountTzs);
         break;
+      case 'paidOut':
+        this.#paidOut.push(line);
+        if (!payment) break;
+        payment.debitedAtMs = line.atMs;
+        this.#pay(payment.provider, -line.amountTzs);
+        break;
       case 'reversal':
         if (!payment) break;
-        this.#pay(payment.provider, -line.amountTzs);
+        this.#pay(payment.provider, payment.isOut ? line.amountTzs : -line.amountTzs);
         payment.reversals.set(line.conversation, line.amountTzs);
         if (leftOf(payment) <= 0) payment.reversedAtMs = line.atMs;
         this.#byKey.set(line.conversation, payment);
@@ -238,8 +291,9 @@ export class Network {
         };
         break;
       case 'withdrawal':
-        this.#withdrawals.push(line);
-        this.#pay(line.provider, -line.amountTzs);
+      case 'deposit':
+        this.#moved.push(line);
+        this.#pay(line.provider, line.kind === 'deposit' ? line.amountTzs : -line.amountTzs);
         break;
       case 'session':
       case 'sessionEnd':
@@ -247,24 +301,33 @@ export class Network {
     }
   }
 
-  #begin(line: PushLine): void {
-    const { reference, display, msisdn, amountTzs, provider, isBusy, atMs } = line;
+  #begin(line: PushLine | PayoutLine): void {
+    const { kind, reference, display, msisdn, amountTzs, provider, atMs } = line;
+    const isBusy = kind === 'push' && line.isBusy;
     const receipt = receiptOf(reference);
     const day = new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '');
     const payment: Payment = {
       ...{ reference, display, msisdn, amountTzs, provider, receipt },
       pushedAtMs: atMs,
       conversationId: `AG_${day}_${receipt.slice(3)}`,
-      scenario: isBusy ? busyPhone : networkScenario(msisdn, reference, this.#options.times),
+      scenario: isBusy ? busyPhone : this.storyOf(kind, msisdn, reference),
+      ...(kind === 'payout' ? { isOut: true as const } : {}),
       queries: 0,
       reversals: new Map(),
     };
     this.#payments.set(reference, payment);
-    this.#options.usage.add(line);
+    if (kind === 'push') this.#options.usage.add(line);
     if (isBusy) this.#atOnce.add(msisdn);
-    else this.#latestOn.set(msisdn, payment);
+    else if (kind === 'push') this.#latestOn.set(msisdn, payment);
     for (const key of [reference, receipt, payment.conversationId]) this.#byKey.set(key, payment);
   }
+}
+
+/** References that stand there more than once. */
+function twiceIn(lines: readonly { reference: string }[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { reference } of lines) counts.set(reference, (counts.get(reference) ?? 0) + 1);
+  return [...counts].filter(([, count]) => count > 1).map(([reference]) => reference);
 }
 
 /** What of a payment has not gone back. */

@@ -1,14 +1,14 @@
 import type { Clock } from '@kusanya/durable-actors';
 import { drawnMs, type PushLine, receiptOf } from '../../src/rails/rails.ts';
 import type { Faults, Operation } from './faults.ts';
-import { breachOf, pushRules, queryRules, reversalRules } from './fields.ts';
+import { breachOf, payoutRules, pushRules, queryRules, reversalRules } from './fields.ts';
 import type { Bearers } from './keys.ts';
 import type { Usage } from './limits.ts';
 import { leftOf, type Network, type Payment } from './network.ts';
 import { bodyOf, coded, gate, html, idsOf, type Reply, refusalCode, spoiled, wordOf } from './replies.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Vodacom's OpenAPI as its callers see it: four operations, answered in its own format. */
+/** Vodacom's OpenAPI as its callers see it: five operations, answered in its own format. */
 export interface Call {
   operation: Operation;
   authorization: string | undefined;
@@ -32,7 +32,7 @@ interface OpenApiOptions {
   latency: { medianMs: number; shape: number; seed: string };
   /** Waits until the clock says so; false when the simulator was closed meanwhile. */
   until(atMs: number): Promise<boolean>;
-  /** Told of every payment that was taken: its callbacks are to be sent. */
+  /** Told of every payment or payout that was taken: its callbacks are to be sent. */
   onPush(payment: Payment): void;
   /** Asynchronous: told of every reversal that was made, which has a callback of its own. */
   onReversal(reversal: Reversed): void;
@@ -51,6 +51,7 @@ export interface Reversed {
 const operations: Readonly<Record<string, Operation>> = {
   'GET getSession': 'session',
   'POST c2bPayment/singleStage': 'push',
+  'POST b2cPayment': 'payout',
   'GET queryTransactionStatus': 'query',
   'PUT reversal': 'reversal',
 };
@@ -108,7 +109,8 @@ export class OpenApi {
     if (closed) return coded(closed);
     switch (operation) {
       case 'push':
-        return this.#push(fields, opened);
+      case 'payout':
+        return this.#push(operation, fields, opened);
       case 'query':
         return this.#query(fields);
       case 'reversal':
@@ -127,9 +129,10 @@ export class OpenApi {
     return breachOf(fields, rules) ?? (isOurs ? undefined : 'INS-13');
   }
 
-  async #push(fields: Call['fields'], session: string): Promise<Reply> {
-    const { network, sessions, usage } = this.#options;
-    const breach = this.#breachOf(fields, pushRules);
+  /** A payment request, or a payout: one comes from a wallet, the other goes there. */
+  async #push(kind: 'push' | 'payout', fields: Call['fields'], session: string): Promise<Reply> {
+    const { network, sessions } = this.#options;
+    const breach = this.#breachOf(fields, kind === 'push' ? pushRules : payoutRules);
     if (breach) return coded(breach);
     const reference = fields.input_ThirdPartyConversationID as string;
     const push = {
@@ -140,16 +143,26 @@ export class OpenApi {
       provider: fields.input_ServiceProviderCode as string,
       session,
     };
-    const refused = network.find(reference) ? 'INS-10' : usage.brokenBy(push);
+    const refused = network.find(reference) ? 'INS-10' : this.#limitBroken(kind, push);
     if (refused) return this.#refuse(push, refused);
-    const line = network.storyOf(push.msisdn, reference).push;
+    const line = network.storyOf(kind, push.msisdn, reference).push;
     if (line?.does === 'ends the session' && !this.#endedFor.has(reference)) {
       this.#endedFor.add(reference);
       await sessions.end(session);
       return gate();
     }
-    const payment = await network.push(push);
+    const payment = await (kind === 'push' ? network.push(push) : network.pay(push));
     return payment ? this.#taken(payment) : this.#refuse(push, 'INS-10');
+  }
+
+  /** The code of the limit that it would break: of the application's payments, or of what the short code holds. */
+  #limitBroken(
+    kind: 'push' | 'payout',
+    push: Parameters<Usage['brokenBy']>[0] & { provider: string },
+  ): string | undefined {
+    const { network, usage } = this.#options;
+    if (kind === 'push') return usage.brokenBy(push);
+    return network.floatOf(push.provider) < push.amountTzs ? 'INS-2006' : undefined;
   }
 
   async #refuse(push: { reference: string; msisdn: string }, code: string): Promise<Reply> {
@@ -241,7 +254,8 @@ export class OpenApi {
     const ids = { output_ThirdPartyConversationID: conversation };
     const payment = network.find(fields.input_TransactionID as string);
     if (payment) await network.settle(payment);
-    if (payment?.debitedAtMs === undefined) return coded('INS-18', ids);
+    // What was paid out is not ours to take back.
+    if (payment?.debitedAtMs === undefined || payment.isOut) return coded('INS-18', ids);
     if (payment.provider !== fields.input_ServiceProviderCode) return coded('INS-35', ids);
     if (payment.reversals.has(conversation)) return coded('INS-10', ids);
     if (payment.reversedAtMs !== undefined) return coded('INS-6', ids);

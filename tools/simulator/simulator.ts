@@ -6,7 +6,7 @@ import { type Clock, SystemClock } from '@kusanya/durable-actors';
 import { debitMs } from '../../src/rails/rails.ts';
 import { Callbacks, type Heard } from './callbacks.ts';
 import { type Controlled, control } from './control.ts';
-import { Faults } from './faults.ts';
+import { Faults, type Operation } from './faults.ts';
 import { Journal } from './journal.ts';
 import { Bearers, type KeyFile } from './keys.ts';
 import { type Limits, Usage } from './limits.ts';
@@ -53,7 +53,7 @@ export interface Simulator {
   faults: Faults;
   network: Network;
   /** Calls since the start, by operation. */
-  counts: Record<'session' | 'push' | 'query' | 'reversal', number>;
+  counts: Record<Operation, number>;
   /** Sessions made since the start. */
   sessionsMade(): number;
   /** Its callbacks since the start, and how they were acknowledged. */
@@ -150,7 +150,7 @@ function partsOf({ clock, journal, lines, until, ...options }: Grounds): Control
     },
     onReversal: (reversal) => void callbacks.sendReversal(reversal, clock.now()),
   });
-  const counts = { session: 0, push: 0, query: 0, reversal: 0 };
+  const counts = { session: 0, push: 0, payout: 0, query: 0, reversal: 0 };
   const settings = {
     ...{ mode, speed, limits, providers, origins, latencyMs, spread, seed },
     ...{ activationSeconds: activationMs / secondMs, sessionSeconds: sessionLifeMs / secondMs },

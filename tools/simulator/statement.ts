@@ -90,6 +90,7 @@ function movementsOf(network: Network, { provider, plants = [], date }: Statemen
   const noonMs = Date.parse(`${date}T09:00:00Z`);
   const movements = [...network.payments].flatMap((payment) => {
     if (payment.provider !== provider || payment.debitedAtMs === undefined) return [];
+    if (payment.isOut) return paidOut(payment, isPlanted('missing_there', payment));
     const more = isPlanted('amount_differs', payment) ? 500 : 0;
     const paid = received(payment, more);
     if (isPlanted('arrives_late', payment)) return [{ ...paid, atMs: noonMs }];
@@ -111,12 +112,13 @@ function movementsOf(network: Network, { provider, plants = [], date }: Statemen
     ...{ atMs: noonMs + 60_000 + index, receipt: receiptFor(`gone ${date} ${index}`), tzs: -1_000 },
     ...{ details: 'Adjustment', reason: 'Manual adjustment', party: '', account: '' },
   }));
-  const swept = network.withdrawals
+  const swept = network.moved
     .filter((each) => each.provider === provider)
-    .map(({ amountTzs, atMs }, index) => ({
-      ...{ atMs, receipt: receiptFor(`sweep ${atMs} ${index}`), tzs: 0 - amountTzs },
+    .map(({ kind, amountTzs, atMs }, index) => ({
+      ...{ atMs, receipt: receiptFor(`sweep ${atMs} ${index}`) },
+      tzs: kind === 'deposit' ? amountTzs : 0 - amountTzs,
       ...{
-        details: 'Settlement of funds to bank',
+        details: kind === 'deposit' ? 'Deposit of funds from bank' : 'Settlement of funds to bank',
         reason: 'Organization Settlement',
         party: 'CRDB',
         account: '',
@@ -132,18 +134,25 @@ function received({ receipt, display, msisdn, amountTzs, debitedAtMs }: Payment,
   };
 }
 
-/** Under the receipt of what it is for. */
-function charged({ atMs, receipt, tzs }: Movement): Movement {
-  const reason = 'Pay Bill Charge';
-  return {
-    atMs,
-    receipt,
-    tzs: 0 - chargeOf(tzs),
-    details: 'Pay Bill Charge',
-    reason,
-    party: '',
-    account: '',
+/** A payout, its charge, and what came back of it. */
+function paidOut(payout: Payment, isLeftOut: boolean): Movement[] {
+  const { receipt, display, msisdn, amountTzs, debitedAtMs, reversedAtMs } = payout;
+  const paid: Movement = {
+    ...{ atMs: debitedAtMs!, receipt, tzs: 0 - amountTzs, account: display },
+    ...{
+      details: `Business Payment to Customer ${msisdn}`,
+      reason: 'Business Payment to Customer',
+      party: `${msisdn} - RECIPIENT`,
+    },
   };
+  const back = reversedAtMs === undefined ? [] : [{ ...reversed(payout, reversedAtMs), tzs: amountTzs }];
+  return [...(isLeftOut ? [] : [paid]), charged(paid, 'Business Payment Charge'), ...back];
+}
+
+/** Under the receipt of what it is for. */
+function charged({ atMs, receipt, tzs }: Movement, reason = 'Pay Bill Charge'): Movement {
+  const charge = chargeOf(Math.abs(tzs));
+  return { atMs, receipt, tzs: 0 - charge, details: reason, reason, party: '', account: '' };
 }
 
 function reversed({ receipt, msisdn, amountTzs }: Payment, atMs: number): Movement {

@@ -1,5 +1,12 @@
-import type { Evidence, PushOutcome, ReverseOutcome, StatusAnswer } from '../port.ts';
-import { type Market, pushMeaning, reasonOf, statusMeaning } from './codes.ts';
+import type {
+  Evidence,
+  PayoutAnswer,
+  PushOutcome,
+  ReverseOutcome,
+  SendOutcome,
+  StatusAnswer,
+} from '../port.ts';
+import { type Market, payoutFailure, pushMeaning, reasonOf, statusMeaning } from './codes.ts';
 import type { WireAnswer } from './wire.ts';
 
 /** What an answer of M-Pesa amounts to. Pure; the codes are in codes.ts. */
@@ -122,6 +129,38 @@ export function answeredReversalQuery(market: Market, answer: WireAnswer): Statu
     case 'reversed': // a reversal that was taken back
       return { kind: 'succeeded' };
     case 'pending':
+    case 'unknown':
+      return status;
+  }
+}
+
+/** A payout's answer, by the same codes: what they say of the payer is said of us, and the customer receives. */
+export function answeredPayout(
+  market: Market,
+  answer: WireAnswer,
+  of: { conversation: string; isSynchronous: boolean },
+): SendOutcome {
+  const outcome = answeredPush(market, answer, of);
+  if (outcome.kind === 'succeeded') return { kind: 'paid', receipt: outcome.receipt };
+  return outcome.kind === 'failed'
+    ? { kind: 'failed', ...payoutFailure(outcome.code, outcome.fault) }
+    : outcome;
+}
+
+/** A query's answer about a payout. Nobody can let a payout lapse, so that word says nothing of it. */
+export function answeredPayoutQuery(market: Market, answer: WireAnswer): PayoutAnswer {
+  const status = answeredStatus(market, answer);
+  switch (status.kind) {
+    case 'succeeded':
+      return { ...status, kind: 'paid' };
+    case 'reversed':
+      return { kind: 'returned' };
+    case 'failed':
+      return { kind: 'failed', ...payoutFailure(status.code, status.fault) };
+    case 'expired':
+      return { kind: 'unknown', why: 'unknown_status' };
+    case 'pending':
+    case 'notFound':
     case 'unknown':
       return status;
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CallbackParse, CallbackReply, RawCallback } from '../port.ts';
-import { collectionOfConversation } from './fields.ts';
+import { actorOfConversation } from './fields.ts';
 import { fieldsOf } from './wire.ts';
 
 /** An id that may be echoed: whatever else stands there is not sent back. */
@@ -15,8 +15,8 @@ export function parseMpesaCallback(raw: RawCallback): CallbackParse {
   const fields = fieldsOf(raw.body.toString('utf8'));
   const conversation = idOf(fields.input_ThirdPartyConversationID);
   const original = idOf(fields.input_OriginalConversationID);
-  const collectionId = conversation === undefined ? undefined : collectionOfConversation(conversation);
-  if (collectionId === undefined) {
+  const about = conversation === undefined ? undefined : actorOfConversation(conversation);
+  if (about === undefined) {
     return { kind: 'rejected', why: 'names no payment of ours', reply: reply(original, conversation) };
   }
   const code = fields.input_ResultCode?.slice(0, textMaxChars);
@@ -24,7 +24,7 @@ export function parseMpesaCallback(raw: RawCallback): CallbackParse {
   const parts = [conversation, original ?? '', receipt ?? '', code ?? ''];
   return {
     kind: 'report',
-    collectionId,
+    about,
     dedupeKey: createHash('sha256').update(JSON.stringify(parts)).digest('hex'),
     hint: {
       ...(code === undefined ? {} : { code }),

@@ -1,4 +1,5 @@
 import type { FailureCode } from '../../../machines/collection.ts';
+import type { PayoutFailureCode } from '../../../machines/payout.ts';
 import type { Fault, Unclear } from '../port.ts';
 
 /**
@@ -143,4 +144,23 @@ export function reasonOf(
   }
   const [only, another] = named;
   return only && !another ? { code: only[0], fault: only[1] } : undefined;
+}
+
+/** What a failure of a payment is called where we pay and the customer receives, and who has to act on it. */
+export function payoutFailure(
+  code: FailureCode,
+  fault: Fault | undefined,
+): { code: PayoutFailureCode; fault?: Fault } {
+  switch (code) {
+    case 'insufficient_funds':
+      return { code: 'float_insufficient', fault: 'us' };
+    case 'payer_not_found':
+      return { code: 'recipient_not_found', fault: 'merchant' };
+    case 'payer_limit_reached':
+      return { code: 'recipient_limit_reached', fault: 'customer' };
+    case 'provider_error':
+      return { code, fault: 'provider' };
+    default:
+      return { code: 'rejected', ...(fault ? { fault } : {}) };
+  }
 }

@@ -1,3 +1,5 @@
+import type { ReportedActor } from '../port.ts';
+
 /** What is sent to M-Pesa in its fields, made from what we keep. Pure. */
 
 const descriptionMaxChars = 256;
@@ -38,13 +40,23 @@ export function reversalReferenceOf(request: { collectionId: string; refundId?: 
   return `F${ulid.slice(1)}`;
 }
 
+/** The references of a payout, for life: no collection's, reversal's or refund's. @throws RangeError when it is none */
+export function payoutReferencesOf(payoutId: string): Pick<References, 'conversation' | 'display'> {
+  const ulid = /^po_([0-9A-HJKMNP-TV-Z]{26})$/.exec(payoutId)?.[1];
+  if (!ulid) throw new RangeError(`not a payout's id: ${payoutId.slice(0, 40)}`);
+  return { conversation: `P${ulid.slice(1)}`, display: ulid.slice(-displayChars) };
+}
+
 /**
- * The collection that a conversation id of ours belongs to, its payment's or its reversal's; undefined when it is none.
- * An id begins with 0 until the year 3084: that is what the R of a reversal stands for.
+ * Whose a conversation id of ours is: a collection's, by its payment or its reversal, or a payout's; undefined when it is
+ * nobody's. An id begins with 0 until the year 3084: that is what the letter of a reversal or a payout stands for.
  */
-export function collectionOfConversation(conversation: string): string | undefined {
-  const id = `col_${conversation.replace(/^R/, '0')}`;
-  return idPattern.test(id) ? id : undefined;
+export function actorOfConversation(conversation: string): ReportedActor | undefined {
+  const ulid = conversation.replace(/^[PR]/, '0');
+  if (!idPattern.test(`col_${ulid}`)) return undefined;
+  return conversation.startsWith('P')
+    ? { machine: 'payout', id: `po_${ulid}` }
+    : { machine: 'collection', id: `col_${ulid}` };
 }
 
 /** Letters, digits and single spaces: any punctuation in it is refused as INS-30. Never empty. */

@@ -1,12 +1,11 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { RailTerms } from '../../../machines/collection.ts';
 import type { MpesaConfig } from '../../config.ts';
-import { newId } from '../../ids.ts';
 import type {
   CallbackParse,
   Capabilities,
   Evidence,
-  NotSent,
+  PayoutRail,
   PushOutcome,
   PushRequest,
   Rail,
@@ -22,65 +21,21 @@ import {
   answeredReversal,
   answeredReversalQuery,
   answeredStatus,
-  evidenceOf,
-  isExhausted,
-  isGateRefusal,
-  isTurnedAway,
-  isWell,
-  labelOf,
   reasonedStatus,
-  withoutSession,
 } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
-import { type Market, vodacomTanzania } from './codes.ts';
+import { type ClientOptions, MpesaClient } from './client.ts';
 import { amountText, itemDescription, referencesOf, reversalReferenceOf } from './fields.ts';
-import {
-  Bearers,
-  type Session,
-  SessionKeeper,
-  type SessionStore,
-  type SessionTerms,
-  type Trial,
-  usualSessionTerms,
-} from './session.ts';
-import { type MpesaTimes, mpesaChannel, mpesaTerms, usualTimes } from './terms.ts';
-import { checkedAddress, networkAt, Wire, type WireAnswer, type WireRequest } from './wire.ts';
+import { MpesaPayouts } from './payouts.ts';
+import { mpesaChannel, mpesaTerms } from './terms.ts';
+import { checkedAddress, networkAt, type WireAnswer } from './wire.ts';
 
+export type { MpesaWatch } from './client.ts';
 export { railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
 
-/** That a question is tried with, twice each. */
-const sessionsMax = 2;
-
-/** Hears what the network said, for metrics. Must not throw. */
-export interface MpesaWatch {
-  /** `code`: the result code, or `none`. `operation`: push, query, reversal or session. */
-  answered(operation: string, code: string): void;
-  /** The gate turned a call away. */
-  refusedByGate(operation: string, httpStatus: number): void;
-}
-
-interface MpesaOptions {
-  config: MpesaConfig;
-  clock: Clock;
-  sessions: SessionStore;
+interface MpesaOptions extends ClientOptions {
   terms?: RailTerms;
-  times?: Partial<MpesaTimes>;
-  watch?: MpesaWatch;
-  sessionTerms?: Partial<SessionTerms>;
-  /** The authority to trust instead of the system's, PEM. */
-  ca?: string;
-}
-
-interface Ask {
-  method: 'GET' | 'POST' | 'PUT';
-  /** Behind the market's path. */
-  path: string;
-  fields: Record<string, string>;
-  timeoutMs: number;
-  /** Waiting for a session ends here, in time of the clock. */
-  giveUpAtMs: number;
-  beforeFirstByte?: () => Promise<NotSent | undefined>;
 }
 
 /** M-Pesa Tanzania over Vodacom's OpenAPI (docs/RAILS.md). */
@@ -90,47 +45,29 @@ export class MpesaRail implements Rail {
   readonly capabilities: Capabilities;
   readonly addresses: readonly string[];
   readonly line: RailLine;
+  /** Absent where the application may not pay (`MPESA_PAYOUTS`). */
+  readonly payouts?: PayoutRail;
   readonly #config: MpesaConfig;
   readonly #clock: Clock;
-  readonly #market: Market = vodacomTanzania;
-  readonly #times: MpesaTimes;
-  readonly #bearers: Bearers;
-  readonly #sessions: SessionKeeper;
-  readonly #pushes: Wire;
-  readonly #questions: Wire;
-  readonly #watch: MpesaWatch | undefined;
-  /** The session that the gate last refused a push with. */
-  #refusedPush: string | undefined;
-  /** What the rail said when it last gave no session; undefined once it gave one. */
-  #sessionRefused: WireAnswer | undefined;
+  readonly #client: MpesaClient;
 
   /** @throws Error when the address is neither https nor loopback, or the public key is none. */
-  constructor({ config, clock, sessions, terms = mpesaTerms, ...more }: MpesaOptions) {
-    const { times, sessionTerms, ca, watch } = more;
-    this.#watch = watch;
+  constructor({ terms = mpesaTerms, ...options }: MpesaOptions) {
+    const { config, clock } = options;
     this.addresses = [checkedAddress(config.baseUrl)];
     const answers = config.isSynchronous ? 'synchronous' : 'asynchronous';
     this.line = { ...networkAt(config.baseUrl), answers };
     this.terms = { ...terms, approvalLadderMs: [...config.askDelaysMs] };
     this.#config = config;
     this.#clock = clock;
-    this.#times = { ...usualTimes, ...times };
-    this.#pushes = new Wire(ca);
-    this.#questions = new Wire(ca);
-    this.#bearers = new Bearers(config.publicKey);
-    this.#sessions = new SessionKeeper({
-      clock,
-      store: sessions,
-      terms: { ...usualSessionTerms, lifeMs: config.sessionLifeMs, ...sessionTerms },
-      make: () => this.#makeSession(),
-      attempt: (session) => this.#trySession(session),
-    });
+    this.#client = new MpesaClient(options);
+    if (config.paysWallets) this.payouts = new MpesaPayouts({ client: this.#client, config });
     this.capabilities = {
       queryableBy: ['reference', 'receipt', 'conversation'],
       referenceIsIdempotent: true,
       promptLifeMs: terms.promptLifeMs,
       notFoundGraceMs: terms.notFoundGraceMs,
-      producedFailureCodes: this.#market.producedFailureCodes,
+      producedFailureCodes: this.#client.market.producedFailureCodes,
       callbacks: config.isSynchronous ? 'maybe' : 'always',
     };
   }
@@ -140,35 +77,28 @@ export class MpesaRail implements Rail {
     signal: AbortSignal,
   ): Promise<PushOutcome & { evidence?: Evidence }> {
     const { conversation, display } = referencesOf(request.collectionId);
-    const isTooLate = () => this.#clock.now() > request.notAfterMs;
-    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
-    const beforeFirstByte = async () => {
-      if (isTooLate()) return 'too_late';
-      if (!(await request.claim())) return 'taken';
-      return isTooLate() ? 'too_late' : undefined; // a claim can take its time
-    };
-    const { isSynchronous } = this.#config;
-    const answer = await this.#push(
+    const { isSynchronous, serviceProviderCode } = this.#config;
+    const { market, times } = this.#client;
+    const answer = await this.#client.sendOnce(
       {
-        method: 'POST',
+        operation: 'push',
         path: 'c2bPayment/singleStage/',
         fields: {
           input_Amount: amountText(request.amountTzs),
           input_CustomerMSISDN: request.msisdn,
-          input_Country: this.#market.country,
-          input_Currency: this.#market.currency,
-          input_ServiceProviderCode: this.#config.serviceProviderCode,
+          input_Country: market.country,
+          input_Currency: market.currency,
+          input_ServiceProviderCode: serviceProviderCode,
           input_TransactionReference: display,
           input_ThirdPartyConversationID: conversation,
           input_PurchasedItemsDesc: itemDescription(request.description),
         },
-        timeoutMs: isSynchronous ? this.#times.pushMs : this.#times.queryMs,
-        giveUpAtMs: request.notAfterMs,
-        beforeFirstByte,
+        timeoutMs: isSynchronous ? times.pushMs : times.queryMs,
       },
+      request,
       signal,
     );
-    const outcome = answeredPush(this.#market, answer, { conversation, isSynchronous });
+    const outcome = answeredPush(market, answer, { conversation, isSynchronous });
     return { ...outcome, evidence: this.#evidence(answer) };
   }
 
@@ -176,8 +106,8 @@ export class MpesaRail implements Rail {
     query: StatusQuery,
     signal: AbortSignal,
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
-    const answer = await this.#query(referencesOf(query.collectionId).conversation, signal);
-    const status = await reasonedStatus(this.#market, answer, query.claims ?? (async () => []));
+    const answer = await this.#client.query(referencesOf(query.collectionId).conversation, signal);
+    const status = await reasonedStatus(this.#client.market, answer, query.claims ?? (async () => []));
     return { ...status, evidence: this.#evidence(answer) };
   }
 
@@ -185,23 +115,23 @@ export class MpesaRail implements Rail {
     request: ReverseRequest,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
-    const answer = await this.#call(
+    const answer = await this.#client.call(
       {
-        method: 'PUT',
+        operation: 'reversal',
         path: 'reversal/',
         fields: {
           input_TransactionID: request.receipt,
           input_ReversalAmount: amountText(request.amountTzs),
-          input_Country: this.#market.country,
+          input_Country: this.#client.market.country,
           input_ServiceProviderCode: this.#config.serviceProviderCode,
           input_ThirdPartyConversationID: reversalReferenceOf(request),
         },
-        timeoutMs: this.#times.pushMs,
-        giveUpAtMs: this.#clock.now() + this.#times.queryMs,
+        timeoutMs: this.#client.times.pushMs,
+        giveUpAtMs: this.#clock.now() + this.#client.times.queryMs,
       },
       signal,
     );
-    return { ...answeredReversal(this.#market, answer), evidence: this.#evidence(answer) };
+    return { ...answeredReversal(this.#client.market, answer), evidence: this.#evidence(answer) };
   }
 
   /**
@@ -213,188 +143,35 @@ export class MpesaRail implements Rail {
     signal: AbortSignal,
   ): Promise<StatusAnswer & { evidence?: Evidence }> {
     if (request.refundId !== undefined) return this.#askReversal(request, signal);
-    const payment = await this.#query(referencesOf(request.collectionId).conversation, signal);
-    const status = answeredStatus(this.#market, payment);
+    const payment = await this.#client.query(referencesOf(request.collectionId).conversation, signal);
+    const status = answeredStatus(this.#client.market, payment);
     if (status.kind !== 'succeeded') return { ...status, evidence: this.#evidence(payment) };
     return this.#askReversal(request, signal);
   }
 
   async #askReversal(request: ReverseRequest, signal: AbortSignal) {
-    const answer = await this.#query(reversalReferenceOf(request), signal);
-    return { ...answeredReversalQuery(this.#market, answer), evidence: this.#evidence(answer) };
+    const answer = await this.#client.query(reversalReferenceOf(request), signal);
+    return { ...answeredReversalQuery(this.#client.market, answer), evidence: this.#evidence(answer) };
   }
 
   parseCallback(raw: RawCallback): CallbackParse {
     return parseMpesaCallback(raw);
   }
 
-  /** Asks about a payment that does not exist, which moves nothing: the platform is up when it says so. */
-  async probe(signal: AbortSignal): Promise<'up' | 'down'> {
-    const answer = await this.#call(this.#trial(this.#clock.now() + this.#times.trialMs), signal);
-    return isWell(this.#market, answer) ? 'up' : 'down';
+  probe(signal: AbortSignal): Promise<'up' | 'down'> {
+    return this.#client.probe(signal);
   }
 
-  /** Keeps a live session at hand. */
   async tend(): Promise<void> {
-    await this.#sessions.tend();
+    await this.#client.tend();
   }
 
   /** Closes idle connections. */
   close(): void {
-    this.#pushes.close();
-    this.#questions.close();
-  }
-
-  /**
-   * A question or a reversal, with the session's troubles settled. What the gate refused (401 or 403 without a code)
-   * never reached the platform, so it goes again: once with the same session, for a gate errs, then with whatever
-   * serves. 401 with INS-6 is an answer.
-   */
-  async #call(ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
-    for (let sessions = 1; ; sessions += 1) {
-      const session = await this.#sessions.serving(ask.giveUpAtMs, signal);
-      if (!session) return this.#noSession(signal);
-      const answer = await this.#twice(this.#questions, this.#request(ask, session, signal), ask);
-      if (isExhausted(this.#market, answer)) this.#sessions.exhaust(session);
-      else if (!isTurnedAway(answer)) return answer;
-      else if (sessions === sessionsMax) this.#sessions.renewSoon(session);
-      else this.#sessions.doubt(session);
-      if (sessions === sessionsMax) return answer;
-    }
-  }
-
-  /** The refusal of a session may be a slip of the gate: the same again, at once and without any wait. */
-  async #twice(wire: Wire, request: WireRequest, ask: Ask): Promise<WireAnswer> {
-    for (let isFirst = true; ; isFirst = false) {
-      const answer = await wire.send(request);
-      this.#tell(operationOf(ask), answer);
-      if (!isFirst || !isTurnedAway(answer)) return answer;
-    }
-  }
-
-  /**
-   * A push is claimed by its first byte, and what is claimed never waits: nobody would make it if this process died.
-   * So one whose session has ended is told as not made, and is pushed anew, unclaimed, once the chart has backed off.
-   * That is daily business; a session that the gate took again since and refuses again is not.
-   */
-  async #push(ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
-    const session = await this.#sessions.serving(ask.giveUpAtMs, signal);
-    if (!session) return this.#noSession(signal);
-    const wasRefused = this.#refusedPush === session.id;
-    const answer = await this.#twice(this.#pushes, this.#request(ask, session, signal), ask);
-    if (isExhausted(this.#market, answer)) this.#sessions.exhaust(session);
-    if (!isTurnedAway(answer)) {
-      if (wasRefused && answer.kind === 'answered') this.#refusedPush = undefined;
-      return answer;
-    }
-    this.#refusedPush = session.id;
-    this.#sessions.doubt(session);
-    if (!wasRefused) return { ...answer, kind: 'notSent', why: 'session_refused' };
-    this.#sessions.renewSoon(session);
-    return answer;
-  }
-
-  /** Nothing could be sent; what the rail said when it gave no session goes with it. */
-  #noSession(signal: AbortSignal): WireAnswer {
-    if (signal.aborted) return { kind: 'notSent', why: 'stopping', text: 'this process is stopping' };
-    return withoutSession(this.#sessionRefused);
-  }
-
-  #query(reference: string, signal: AbortSignal): Promise<WireAnswer> {
-    const ask = {
-      ...this.#question(reference),
-      timeoutMs: this.#times.queryMs,
-      giveUpAtMs: this.#clock.now() + this.#times.queryMs,
-    };
-    return this.#call(ask, signal);
-  }
-
-  #request({ method, path, fields, timeoutMs, beforeFirstByte }: Ask, session: Session, signal: AbortSignal) {
-    const url = `${this.#config.baseUrl}/ipg/v2/${this.#market.path}/${path}`;
-    const isQuery = method === 'GET';
-    return {
-      method,
-      url: isQuery ? `${url}?${new URLSearchParams(fields)}` : url,
-      headers: this.#headers(this.#bearers.of(session.id)),
-      ...(isQuery ? {} : { body: JSON.stringify(fields) }),
-      timeoutMs,
-      connectTimeoutMs: this.#times.connectMs,
-      signal,
-      ...(beforeFirstByte ? { beforeFirstByte } : {}),
-    };
-  }
-
-  #headers(bearer: string): Record<string, string> {
-    return {
-      'Content-Type': 'application/json',
-      Accept: 'application/json',
-      Authorization: `Bearer ${bearer}`,
-      Origin: this.#config.origin,
-    };
-  }
-
-  async #makeSession(): Promise<string | undefined> {
-    // Not the caller's signal: others wait for this session too.
-    const answer = await this.#askSession(AbortSignal.timeout(this.#times.queryMs));
-    const isMade = answer.kind === 'answered' && answer.fields.output_ResponseCode === 'INS-0';
-    const id = isMade ? answer.fields.output_SessionID : undefined;
-    this.#tell('session', answer);
-    this.#sessionRefused = id ? undefined : answer;
-    return id || undefined;
-  }
-
-  async #trySession(session: Session): Promise<Trial> {
-    const ask = this.#trial(this.#clock.now());
-    const signal = AbortSignal.timeout(2 * this.#times.trialMs);
-    const answer = await this.#questions.send(this.#request(ask, session, signal));
-    if (isGateRefusal(answer)) return isTurnedAway(answer) ? 'refused' : 'unknown';
-    return answer.kind === 'answered' && answer.fields.output_ResponseCode ? 'taken' : 'unknown';
-  }
-
-  /** A question about a payment that does not exist. */
-  #trial(giveUpAtMs: number): Ask {
-    const { trialMs } = this.#times;
-    return { ...this.#question(newId('req', this.#clock.now()).slice(4)), timeoutMs: trialMs, giveUpAtMs };
-  }
-
-  #question(reference: string): Pick<Ask, 'method' | 'path' | 'fields'> {
-    return {
-      method: 'GET',
-      path: 'queryTransactionStatus/',
-      fields: {
-        input_QueryReference: reference,
-        input_ServiceProviderCode: this.#config.serviceProviderCode,
-        // The query's own id, a new one each time.
-        input_ThirdPartyConversationID: newId('req', this.#clock.now()).slice(4),
-        input_Country: this.#market.country,
-      },
-    };
-  }
-
-  #askSession(signal: AbortSignal): Promise<WireAnswer> {
-    return this.#questions.send({
-      method: 'GET',
-      url: `${this.#config.baseUrl}/ipg/v2/${this.#market.path}/getSession/`,
-      headers: this.#headers(new Bearers(this.#config.publicKey).of(this.#config.apiKey)),
-      timeoutMs: this.#times.queryMs / 2,
-      connectTimeoutMs: this.#times.connectMs,
-      signal,
-    });
-  }
-
-  #tell(operation: string, answer: WireAnswer): void {
-    if (answer.kind !== 'answered') return;
-    if (isGateRefusal(answer)) this.#watch?.refusedByGate(operation, answer.httpStatus);
-    else this.#watch?.answered(operation, labelOf(answer));
+    this.#client.close();
   }
 
   #evidence(answer: WireAnswer): Evidence {
-    return evidenceOf(answer, this.#clock.now());
+    return this.#client.evidence(answer);
   }
-}
-
-const operations = { GET: 'query', POST: 'push', PUT: 'reversal' } as const;
-
-function operationOf({ method }: Ask): string {
-  return operations[method];
 }
