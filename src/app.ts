@@ -36,6 +36,7 @@ import { showWaiting } from './operators/waitingAdmin.ts';
 import * as payouts from './payouts/admin.ts';
 import * as bankFiles from './payouts/bankFileAdmin.ts';
 import * as destinations from './payouts/destinationAdmin.ts';
+import * as paying from './payouts/routes.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
@@ -56,7 +57,11 @@ import * as webhooks from './webhooks/routes.ts';
 import type { Wired } from './wiring.ts';
 
 /** What events tell about. */
-const told = { collection: payments.CollectionObject, refund: refunding.RefundObject };
+const told = {
+  collection: payments.CollectionObject,
+  refund: refunding.RefundObject,
+  payout: paying.PayoutObject,
+};
 
 /** THE INDEX of the merchants' listener: every route, one line each. */
 export function merchantRoutes(deps: MerchantDeps): Route[] {
@@ -97,6 +102,7 @@ function keyedRoutes(deps: MerchantDeps) {
     route('POST', '/v1/refunds', 'merchant', refunding.createRefund(deps.refunds)),
     route('GET', '/v1/refunds', 'merchant', refunding.listRefunds(deps.refunds)),
     route('GET', '/v1/refunds/:id', 'merchant', refunding.showRefund(deps.refunds)),
+    ...ownPayoutRoutes(deps.payouts),
     ...ownEndpointRoutes(deps),
     route('DELETE', '/v1/api_keys/self', 'merchant', revokeOwnKey(deps.revokeOwnKey)),
     route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
@@ -132,6 +138,18 @@ export function dashboardRoutes(deps: DashboardDeps) {
 
 /** The same as types: a page knows what it reads. */
 export type DashboardRoute = ReturnType<typeof dashboardRoutes>[number];
+
+/** What merchants do about money that is theirs: a part of the index, one line each. */
+function ownPayoutRoutes(payouts: paying.OwnPayouts) {
+  return [
+    route('POST', '/v1/payouts', 'merchant', paying.createPayout(payouts)),
+    route('GET', '/v1/payouts', 'merchant', paying.listPayouts(payouts)),
+    route('GET', '/v1/payouts/:id', 'merchant', paying.showPayout(payouts)),
+    route('POST', '/v1/payouts/:id/cancel', 'merchant', paying.cancelPayout(payouts)),
+    route('GET', '/v1/destinations', 'merchant', paying.listDestinations(payouts)),
+    route('GET', '/v1/destinations/:id', 'merchant', paying.showDestination(payouts)),
+  ];
+}
 
 /** What merchants do with their own endpoints: a part of the index, one line each. */
 function ownEndpointRoutes(deps: ownEndpoints.EndpointRouteDeps) {
@@ -285,6 +303,7 @@ export interface MerchantDeps
   clock: Clock;
   collections: payments.OwnCollections;
   refunds: refunding.OwnRefunds;
+  payouts: paying.OwnPayouts;
   revokeOwnKey: RevokeOwnKey;
   readEvent: events.ReadEvent;
   readEvents: events.ReadEvents;

@@ -65,6 +65,28 @@ export function idFloor(prefix: IdPrefix, atMs: number): string {
   return `${prefix}_${encodeTime(atMs, 10)}${'0'.repeat(16)}`;
 }
 
+/** Bounds of a list of ids, newest first: made within these times, and below the last one of the page before. */
+export interface IdBounds {
+  startingAfter?: string | undefined;
+  /** From inclusive, to exclusive. */
+  createdFromMs?: number | undefined;
+  createdToMs?: number | undefined;
+}
+
+/** The condition that keeps `_id` within these bounds, to be spread into a filter; empty where there are none. */
+export function idsWithin(
+  prefix: IdPrefix,
+  { startingAfter, createdFromMs, createdToMs }: IdBounds,
+): { _id?: { $lt?: string; $gte?: string } } {
+  const floor = (ms: number | undefined) => (ms === undefined ? undefined : idFloor(prefix, Math.max(0, ms)));
+  const [below] = [startingAfter, floor(createdToMs)].filter((bound) => bound !== undefined).sort();
+  const from = floor(createdFromMs);
+  if (below === undefined && from === undefined) return {};
+  return {
+    _id: { ...(below === undefined ? {} : { $lt: below }), ...(from === undefined ? {} : { $gte: from }) },
+  };
+}
+
 /** The pattern of ids with a prefix, as a source string for schemas. */
 export function idPattern(prefix: IdPrefix): string {
   return `^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`;

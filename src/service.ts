@@ -244,7 +244,18 @@ async function startListeners(
   let baseUrl: string | undefined;
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
-      ...{ clock, log, config, collections, health, observe, db, merchants, refunds: wired.refunds },
+      ...{
+        clock,
+        log,
+        config,
+        collections,
+        health,
+        observe,
+        db,
+        merchants,
+        refunds: wired.refunds,
+        payouts: wired.payouts,
+      },
       operators: wired.operators,
       readHistory: (actor, limit) => readHistory(db, actor, limit),
       authenticate: (secret) => merchants.authenticate(secret),

@@ -199,7 +199,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     collection: collectionDeps,
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
-    payout: { db, rails },
+    payout: { db, rails, deliveriesOf: collectionDeps.deliveriesOf },
     refund: { db, rails, actors: () => late.actors, deliveriesOf: collectionDeps.deliveriesOf },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
     reconciliation: { db, clock, rails, terms: differenceTerms, actors: () => late.actors },

@@ -2,7 +2,7 @@ import { type Actors, actorsSpec, BatchReader, type Clock, type Write } from '@k
 import type { Db, Filter, IndexSpecification } from 'mongodb';
 import { bornContext } from '../../machines/collection.ts';
 import type { Config } from '../config.ts';
-import { idFloor, newId } from '../ids.ts';
+import { type IdBounds, idsWithin, newId } from '../ids.ts';
 import { type FeePlan, feeFor } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import { int64 } from '../mongo.ts';
@@ -76,19 +76,14 @@ export class FeeTooHigh extends Error {
 }
 
 /** What merchants may ask of their list. */
-export interface CollectionQuery {
+export interface CollectionQuery extends IdBounds {
   limit: number;
-  /** Only ids below this one. */
-  startingAfter?: string;
   status?: Status;
   reference?: string;
   /** As it was sent. */
   phone?: string;
   /** The network's receipt. */
   providerReference?: string;
-  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
-  createdFromMs?: number;
-  createdToMs?: number;
 }
 
 interface CollectionsOptions {
@@ -213,15 +208,7 @@ export class Collections {
     whose: Whose,
     query: CollectionQuery,
   ): Promise<{ data: Own<CollectionObject>[]; hasMore: boolean }> {
-    const filter: Filter<CollectionDoc> = {};
-    const bounds: { $lt?: string; $gte?: string } = {};
-    if (query.startingAfter) bounds.$lt = query.startingAfter;
-    if (query.createdToMs !== undefined) {
-      const before = idFloor('col', Math.max(0, query.createdToMs));
-      if (!bounds.$lt || before < bounds.$lt) bounds.$lt = before;
-    }
-    if (query.createdFromMs !== undefined) bounds.$gte = idFloor('col', Math.max(0, query.createdFromMs));
-    if (Object.keys(bounds).length > 0) filter._id = bounds;
+    const filter: Filter<CollectionDoc> = idsWithin('col', query);
     const hint = narrow(filter, query);
     const found = await ownOf(this.#stored, whose)
       .find(filter, { hint })

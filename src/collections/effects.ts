@@ -13,7 +13,7 @@ import {
 import type { Db } from 'mongodb';
 import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
 import { raiseAlert } from '../alerts.ts';
-import { type EventType, eventId, recordEvent } from '../events/events.ts';
+import { type ComingEvent, eventId, recordEvent } from '../events/events.ts';
 import {
   collectionSucceeded,
   type Destination,
@@ -27,7 +27,7 @@ import {
   successProvedFalse,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Mishap, Mode } from '../mode.ts';
+import type { Mishap } from '../mode.ts';
 import {
   answerWrite,
   claimedCodes,
@@ -52,14 +52,7 @@ export interface CollectionDeps {
   /** The refund that a step of its collection orders. */
   refundOf(collection: CollectionDoc, step: StepView): Promise<NewActor>;
   /** The deliveries that an event of this type means for the merchant's endpoints. */
-  deliveriesOf(event: {
-    id: string;
-    type: EventType;
-    merchantId: string;
-    mode: Mode;
-    atMs: number;
-    mishap: Mishap | undefined;
-  }): Promise<NewActor[]>;
+  deliveriesOf(event: ComingEvent & { mishap?: Mishap | undefined }): Promise<NewActor[]>;
 }
 
 type Writes = Record<(typeof collectionWrites)[number], WriteEffect>;

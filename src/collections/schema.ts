@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { failureCodes } from '../../machines/collection.ts';
-import { createdFilters } from '../http/http.ts';
+import { createdFilters, directions, printable } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
@@ -9,9 +9,6 @@ import { hasLoneSurrogate, isLongerThan, metadataFaults } from './metadata.ts';
 import { isTestPhone, parsePhone, phoneMaxChars } from './phone.ts';
 
 export const statuses = ['created', 'succeeded', 'failed', 'expired'] as const;
-
-/** Characters that make a text read otherwise than it is stored; refused in every text of a body. */
-const directions = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 
 /** metadata.ts says the same in better words; here it is for the document. */
 const MetadataValues = Type.Record(
@@ -42,11 +39,9 @@ const MetadataValues = Type.Record(
  * so that a long one costs no more than its length.
  */
 const phonePattern = '^[ -]*(?:(?:\\+[ -]*)?2[ -]*5[ -]*5|0)[ -]*[67](?:[ -]*[0-9]){8}[ -]*$';
-const controls = `\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029${directions}`;
-const blanks = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff';
 export const createPatterns = {
   phone: phonePattern,
-  reference: `^[${blanks}]*[^${blanks}${controls}][^${controls}]*$`,
+  reference: printable,
 };
 
 const example = {

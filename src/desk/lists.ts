@@ -1,6 +1,6 @@
 import { type ActorDoc, type Actors, dueIn, dueIndex, type MachineDefinition } from '@kusanya/durable-actors';
 import type { Collection, Db, Document } from 'mongodb';
-import { type IdPrefix, idFloor } from '../ids.ts';
+import { type IdPrefix, idsWithin } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { type ListFilter, type ListPlan, listPlan, restOf } from '../listPlan.ts';
 
@@ -132,10 +132,6 @@ export function idRange(
   { madeFromMs, madeBeforeMs }: Pick<ListFilter, 'madeFromMs' | 'madeBeforeMs'>,
   startingAfter: string | undefined,
 ): Document | undefined {
-  const floor = (ms: number | undefined) =>
-    ms === undefined || !prefix ? undefined : idFloor(prefix, Math.max(0, ms));
-  const [below] = [startingAfter, floor(madeBeforeMs)].filter((bound) => bound !== undefined).sort();
-  const from = floor(madeFromMs);
-  if (below === undefined && from === undefined) return undefined;
-  return { ...(below === undefined ? {} : { $lt: below }), ...(from === undefined ? {} : { $gte: from }) };
+  if (!prefix) return startingAfter === undefined ? undefined : { $lt: startingAfter };
+  return idsWithin(prefix, { startingAfter, createdFromMs: madeFromMs, createdToMs: madeBeforeMs })._id;
 }

@@ -7,7 +7,7 @@ export type EventType = (typeof endpointEventTypes)[number];
 
 export interface EventDoc extends Doc {
   type: EventType | typeof testEventType;
-  /** What it tells of, or what that belongs to: a refund's is its collection. */
+  /** What it tells of, or what that belongs to: a refund's is its collection; a payout's event names the payout. */
   collectionId: string;
   merchantId: string;
   mode: Mode;

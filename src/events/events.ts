@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { BatchReader, type MongoCollectionSpec, type Write } from '@kusanya/durable-actors';
+import { BatchReader, type MongoCollectionSpec, type NewActor, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { idFloor } from '../ids.ts';
+import { type IdBounds, idFloor, idsWithin } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { isoTime } from '../time.ts';
 import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
-import type { EventDoc } from './documents.ts';
+import type { EventDoc, EventType } from './documents.ts';
 import { allEventTypes } from './schema.ts';
 
 export type { EventDoc, EventType } from './documents.ts';
@@ -35,6 +35,16 @@ export function eventId(actorId: string, seq: number, atMs: number): string {
   return idFloor('evt', atMs).slice(0, -16) + tail;
 }
 
+/** An event that is about to be, as those need to know it who deliver it. */
+export interface ComingEvent extends Whose {
+  id: string;
+  type: EventType;
+  atMs: number;
+}
+
+/** The deliveries that an event means for the merchant's endpoints. */
+export type DeliveriesOf = (event: ComingEvent) => Promise<NewActor[]>;
+
 /** The write that records an event. `data` is the full object as it is at this moment. */
 export function recordEvent(event: {
   id: string;
@@ -51,17 +61,12 @@ export function recordEvent(event: {
   return { op: 'insert', into: eventsSpec.name, doc, onDuplicate: 'refuse' };
 }
 
-export interface EventQuery {
+export interface EventQuery extends IdBounds {
   limit: number;
   type?: EventDoc['type'];
   collectionId?: string;
-  /** Only ids below this one. */
-  startingAfter?: string;
   /** Only ids above this one, and of those the lowest. */
   endingBefore?: string;
-  /** Bounds on `created_at` in milliseconds: from inclusive, to exclusive. */
-  createdFromMs?: number;
-  createdToMs?: number;
 }
 
 /** Events of this process's own commits that are kept for their first deliveries. */
@@ -145,16 +150,9 @@ export class Events {
 }
 
 /** Bounds on ids, from times and from both cursors; undefined: none. */
-function boundsOf({ startingAfter, endingBefore, createdFromMs, createdToMs }: EventQuery) {
-  const floor = (ms: number | undefined) => (ms === undefined ? undefined : idFloor('evt', Math.max(0, ms)));
-  const [below] = [startingAfter, floor(createdToMs)].filter((bound) => bound !== undefined).sort();
-  const from = floor(createdFromMs);
-  const bounds = {
-    ...(below === undefined ? {} : { $lt: below }),
-    ...(from === undefined ? {} : { $gte: from }),
-    ...(endingBefore === undefined ? {} : { $gt: endingBefore }),
-  };
-  return Object.keys(bounds).length > 0 ? bounds : undefined;
+function boundsOf({ endingBefore, ...query }: EventQuery) {
+  const { _id } = idsWithin('evt', query);
+  return endingBefore === undefined ? _id : { ..._id, $gt: endingBefore };
 }
 
 /** The body begins with `{"id":"evt_…",`; `object` joins it in front, the rest stays byte for byte. */

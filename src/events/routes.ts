@@ -131,7 +131,7 @@ export function showEvent(read: ReadEvent, data: EventData) {
       summary: 'Read an event',
       description:
         'Confirms that a webhook is genuine: the event as it was delivered, plus `object`. `data` is the ' +
-        'collection, or the refund, as it was at that moment; read it itself for its current state.',
+        'collection, the refund or the payout, as it was at that moment; read it itself for its current state.',
       tag: 'Events',
       answers: { 200: { description: 'The event.', schema: eventObject(data) } },
     },
@@ -153,6 +153,12 @@ const when: Readonly<Record<(typeof allEventTypes)[number], string>> = {
   'refund.succeeded': 'The customer has the money back. Only endpoints that name this type get it.',
   'refund.failed':
     'The money did not go back, and is available to you again. Only endpoints that name this type get it.',
+  'payout.paid':
+    'The money has arrived, as the network or the bank says. Only endpoints that name this type get it.',
+  'payout.failed':
+    'The money did not leave, and is available to you again. Only endpoints that name this type get it.',
+  'payout.returned':
+    'The money was paid and came back; the amount is available to you again. Only endpoints that name this type get it.',
   'endpoint.test': 'The operator tries your endpoint. Nothing happened: answer 200 and do nothing.',
 };
 

@@ -4,11 +4,14 @@ import { idPattern } from '../ids.ts';
 /** What every endpoint gets that names no type, now and for ever (CONTRACT 12.2). */
 export const eventTypes = ['collection.succeeded', 'collection.failed', 'collection.expired'] as const;
 
-/** Types that came later: they reach only endpoints that name them (CONTRACT 12.9). */
-export const optInEventTypes = ['refund.succeeded', 'refund.failed'] as const;
+/** Types that came later, by what they tell about: they reach only endpoints that name them (CONTRACT 12.9). */
+const optInTypes = {
+  refund: ['refund.succeeded', 'refund.failed'],
+  payout: ['payout.paid', 'payout.failed', 'payout.returned'],
+} as const;
 
 /** What an endpoint can name. */
-export const endpointEventTypes = [...eventTypes, ...optInEventTypes] as const;
+export const endpointEventTypes = [...eventTypes, ...optInTypes.refund, ...optInTypes.payout] as const;
 
 /**
  * What an operator's test of an endpoint sends. No payment stands behind it, so it is of no type that tells of one, in
@@ -23,6 +26,7 @@ export const allEventTypes = [...endpointEventTypes, testEventType] as const;
 export interface EventData {
   collection: TSchema;
   refund: TSchema;
+  payout: TSchema;
 }
 
 interface Told {
@@ -84,9 +88,10 @@ function lastExample(data: TSchema): unknown {
 }
 
 /** An event as the API returns it (CONTRACT 12.1). */
-export function eventObject({ collection: data, refund }: EventData) {
-  const shown = (told: Told) =>
-    Type.Object(
+export function eventObject(data: EventData) {
+  const shown = ({ title, ...of }: Told) => {
+    const told = { ...of, title: title.replace('Webhook', '') };
+    return Type.Object(
       { ...fields(told), object: Type.Literal('event') },
       {
         title: told.title,
@@ -94,16 +99,13 @@ export function eventObject({ collection: data, refund }: EventData) {
         examples: [{ ...exampleOf(told), object: 'event' }],
       },
     );
-  return Type.Union([
-    shown({ types: eventTypes, data, title: 'Event' }),
-    shown({ types: optInEventTypes, data: refund, title: 'RefundEvent' }),
-    shown({ types: [testEventType], data: testData(data), title: 'TestEvent' }),
-  ]);
+  };
+  return Type.Union(toldBy(data).map(shown));
 }
 
 /** An event as a webhook carries it: without `object` (CONTRACT 12.1). */
 export function webhookEvent(data: EventData, type: (typeof allEventTypes)[number]) {
-  const told = toldBy(data, type);
+  const told = toldBy(data).find(({ types }) => types.includes(type))!;
   return Type.Object(fields(told), {
     title: told.title,
     additionalProperties: false,
@@ -111,10 +113,12 @@ export function webhookEvent(data: EventData, type: (typeof allEventTypes)[numbe
   });
 }
 
-function toldBy({ collection, refund }: EventData, type: (typeof allEventTypes)[number]): Told {
-  if (type === testEventType)
-    return { types: [testEventType], data: testData(collection), title: 'WebhookTestEvent' };
-  return (eventTypes as readonly string[]).includes(type)
-    ? { types: eventTypes, data: collection, title: 'WebhookEvent' }
-    : { types: optInEventTypes, data: refund, title: 'WebhookRefundEvent' };
+/** What each kind of event is like, as a webhook carries it. */
+function toldBy({ collection, refund, payout }: EventData): Told[] {
+  return [
+    { types: eventTypes, data: collection, title: 'WebhookEvent' },
+    { types: optInTypes.refund, data: refund, title: 'WebhookRefundEvent' },
+    { types: optInTypes.payout, data: payout, title: 'WebhookPayoutEvent' },
+    { types: [testEventType], data: testData(collection), title: 'WebhookTestEvent' },
+  ];
 }

@@ -61,7 +61,7 @@ export {
   type Route,
   route,
 } from './route.ts';
-export { ErrorBody } from './schema.ts';
+export { directions, ErrorBody, OwnReference, printable } from './schema.ts';
 export { createKoa, type KoaOptions, withinTime } from './serve.ts';
 export { WrongTries } from './tries.ts';
 export { isIsoTime, queryReader } from './validate.ts';

@@ -14,21 +14,14 @@ import {
   pageFields,
   StateFilter,
 } from '../desk/desk.ts';
-import { balanceInsufficient, channelUnavailable, type Fault, faulty, forOperators } from '../http/http.ts';
+import { forOperators, OwnReference } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { BalanceInsufficient } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { memoryOf } from '../memory.ts';
 import type { Merchants } from '../merchants/merchants.ts';
 import { isoTime, timeOrNull } from '../time.ts';
-import {
-  AmountOutOfBounds,
-  maskedAccount,
-  NoDestination,
-  NoPayoutRail,
-  type PayoutDoc,
-  type Payouts,
-} from './payouts.ts';
+import { maskedAccount, type PayoutDoc, type Payouts } from './payouts.ts';
+import { asAnswer } from './refusing.ts';
 
 /** Payouts of all merchants, for operators. What is told to one is told to its actor. */
 export interface PayoutAdminDeps extends CommandDeps {
@@ -120,9 +113,7 @@ export function makePayout(deps: PayoutAdminDeps) {
       mode: ModeField,
       amount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
       destination: Type.String({ maxLength: 40, pattern: idPattern('dst') }),
-      reference: Type.Optional(
-        Type.String({ minLength: 1, maxLength: limits.referenceMaxChars, pattern: '\\S' }),
-      ),
+      reference: Type.Optional(OwnReference),
     }),
     handler: async (command, { params, body }) => {
       const { _id: merchantId } = await found(deps.merchants.find(params.id));
@@ -139,18 +130,4 @@ export function makePayout(deps: PayoutAdminDeps) {
 function aboutNew(made: { id: string; amount: number; destination: string }, merchantId: string) {
   const { id, amount, destination } = made;
   return { action: 'payout.made', target: id, merchantId, after: { amount, destination } };
-}
-
-/** What the room refuses, in the words of the interface; of both listeners. */
-export function asAnswer(error: unknown): never {
-  const fault = (param: string, code: Fault['code'], message: string) => faulty([{ param, code, message }]);
-  if (error instanceof BalanceInsufficient) throw balanceInsufficient();
-  if (error instanceof NoDestination)
-    throw fault('destination', 'parameter_invalid', `destination ${error.message}`);
-  if (error instanceof AmountOutOfBounds) {
-    const code = error.isTooLarge ? 'amount_too_large' : 'amount_too_small';
-    throw fault('amount', code, `amount: ${error.message}`);
-  }
-  if (error instanceof NoPayoutRail) throw channelUnavailable();
-  throw error;
 }

@@ -19,6 +19,7 @@ import {
   type payoutWrites,
 } from '../../machines/payout.ts';
 import { raiseAlert } from '../alerts.ts';
+import { type DeliveriesOf, eventId, recordEvent } from '../events/events.ts';
 import {
   hold,
   type Payout,
@@ -42,11 +43,13 @@ import {
 import { outermost } from '../standing.ts';
 import { givenBack } from './bounds.ts';
 import { byHand, type DestinationDoc, destinationsSpec, type PayoutDoc, payoutsSpec } from './documents.ts';
+import { presentPayout } from './present.ts';
 
 /** What the effects of a payout need from other rooms. */
 export interface PayoutDeps {
   db: Db;
   rails: Rails;
+  deliveriesOf: DeliveriesOf;
 }
 
 type Writes = Record<(typeof payoutWrites)[number], WriteEffect>;
@@ -66,8 +69,16 @@ function payoutOf(step: StepView): Payout {
   };
 }
 
+/** What merchants are told of it, and which event tells it. It may be told twice: what failed can be paid after all. */
+function eventOf({ doc, at }: StepView) {
+  const { _id, merchantId, mode, status, seq } = doc as PayoutDoc;
+  if (status === 'created' || status === 'cancelled')
+    throw new TypeError(`${_id} is ${status}: nobody is told`);
+  return { id: eventId(_id, seq, at), type: `payout.${status}` as const, merchantId, mode, atMs: at };
+}
+
 /** Made inside the commit, in the order of the chart. */
-export function payoutWriteEffects({ db }: PayoutDeps): Writes {
+export function payoutWriteEffects({ db, deliveriesOf }: PayoutDeps): Writes {
   const alert = (kind: string, { doc, at }: StepView) => [
     raiseAlert({ kind, at, about: doc._id, merchantId: doc.merchantId, mode: doc.mode }),
   ];
@@ -77,8 +88,11 @@ export function payoutWriteEffects({ db }: PayoutDeps): Writes {
     releaseMoney: (step) => [...post(payoutReleased(payoutOf(step))), ...givenBack(step.doc as PayoutDoc)],
     postReturned: (step) => post(payoutReturned(payoutOf(step))),
     postFoundPaid: (step) => post(payoutFoundPaid(payoutOf(step))),
-    recordEvent: () => [],
-    openDeliveries: () => [],
+    recordEvent: (step) => {
+      const doc = step.doc as PayoutDoc;
+      return [recordEvent({ ...eventOf(step), collectionId: doc._id, data: presentPayout(doc) })];
+    },
+    openDeliveries: async (step) => ({ actors: await deliveriesOf(eventOf(step)) }),
     recordContradiction: (step) => alert('contradiction', step),
     raiseAlert: (step, params) => alert(String(params.kind), step),
   };

@@ -3,7 +3,7 @@ import { BatchReader } from '@kusanya/durable-actors';
 import type { Db, Filter } from 'mongodb';
 import { bornPayout, type PayoutInput, type PayoutTerms } from '../../machines/payout.ts';
 import type { Config } from '../config.ts';
-import { newId } from '../ids.ts';
+import { type IdBounds, idsWithin, newId } from '../ids.ts';
 import { withHold } from '../ledger/ledger.ts';
 import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
@@ -67,11 +67,10 @@ export interface NewPayout extends Whose {
   scheduled?: { date: string; id: string };
 }
 
-export interface PayoutQuery {
+export interface PayoutQuery extends IdBounds {
   limit: number;
-  /** Only ids below this one. */
-  startingAfter?: string | undefined;
   status?: PayoutStatus | undefined;
+  destinationId?: string | undefined;
 }
 
 interface Attendance {
@@ -154,9 +153,7 @@ export class Payouts {
   }
 
   async #destination({ merchantId, mode, destinationId }: NewPayout): Promise<DestinationDoc> {
-    const found = await this.#options.db
-      .collection<DestinationDoc>(destinationsSpec.name)
-      .findOne({ _id: { $eq: destinationId } });
+    const found = await this.#destinations.findOne({ _id: { $eq: destinationId } });
     if (!found || !isOwn({ merchantId, mode }, found))
       throw new NoDestination('is none of yours in this mode.');
     if (found.state !== 'active')
@@ -212,10 +209,11 @@ export class Payouts {
 
   /** A page, newest first. The cursor is compared, never looked up. */
   async list(whose: Whose, query: PayoutQuery): Promise<{ data: Own<PayoutObject>[]; hasMore: boolean }> {
-    const { limit, startingAfter, status } = query;
+    const { limit, status, destinationId } = query;
     const filter: Filter<PayoutDoc> = {
-      ...(startingAfter === undefined ? {} : { _id: { $lt: startingAfter } }),
+      ...idsWithin('po', query),
       ...(status === undefined ? {} : { status }),
+      ...(destinationId === undefined ? {} : { 'data.destinationId': { $eq: destinationId } }),
     };
     const found = await ownOf(this.#stored, whose)
       .find(filter)
@@ -231,12 +229,9 @@ export class Payouts {
     whose: Whose,
     query: Pick<PayoutQuery, 'limit' | 'startingAfter'>,
   ): Promise<{ data: Own<DestinationObject>[]; hasMore: boolean }> {
-    const { limit, startingAfter } = query;
-    const found = await ownOf(this.#options.db.collection<DestinationDoc>(destinationsSpec.name), whose)
-      .find({
-        state: { $ne: 'removed' },
-        ...(startingAfter === undefined ? {} : { _id: { $lt: startingAfter } }),
-      })
+    const { limit } = query;
+    const found = await ownOf(this.#destinations, whose)
+      .find({ state: { $ne: 'removed' }, ...idsWithin('dst', query) })
       .sort({ _id: -1 })
       .limit(limit + 1)
       .toArray();
@@ -244,6 +239,16 @@ export class Payouts {
       data: found.slice(0, limit).map((doc) => fromOwn(doc, presentDestination)),
       hasMore: found.length > limit,
     };
+  }
+
+  /** One destination of this merchant and mode, a removed one too. */
+  async destination(whose: Whose, id: string): Promise<Own<DestinationObject> | undefined> {
+    const doc = await this.#destinations.findOne({ _id: { $eq: id } });
+    return doc && isOwn(whose, doc) ? fromOwn(doc, presentDestination) : undefined;
+  }
+
+  get #destinations() {
+    return this.#options.db.collection<DestinationDoc>(destinationsSpec.name);
   }
 
   get #stored() {

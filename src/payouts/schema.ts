@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { cancellers, payoutFailureCodes } from '../../machines/payout.ts';
+import { createdFilters, OwnReference } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { destinationKinds, payoutStatuses } from './documents.ts';
 
 const whole = 'In whole Tanzanian shillings.';
 const time = (description: string) => Type.String({ format: 'date-time', description });
 const id = (prefix: 'po' | 'dst', description: string) =>
-  Type.String({ pattern: idPattern(prefix), description });
+  Type.String({ maxLength: prefix.length + 27, pattern: idPattern(prefix), description });
 
 /** An addition to the interface: money on its way from the merchant's balance to a destination of theirs. */
 export const PayoutObject = Type.Object(
@@ -88,24 +88,24 @@ export const PayoutObject = Type.Object(
 );
 export type PayoutObject = Static<typeof PayoutObject>;
 
-/** POST /v1/payouts */
+/** Filters of GET /v1/payouts beside `limit` and `starting_after`. */
+export const payoutFilters = {
+  status: Type.Optional(Type.Enum([...payoutStatuses])),
+  destination: Type.Optional(id('dst', 'To this destination.')),
+  ...createdFilters(),
+};
+
+/** The body of POST /v1/payouts (CONTRACT 22.10). */
 export const CreatePayout = Type.Object(
   {
     amount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: whole }),
     destination: id('dst', 'Where it goes: one of your destinations that is `active`.'),
-    reference: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: limits.referenceMaxChars,
-        pattern: '\\S',
-        description: 'Yours; it need not be unique.',
-      }),
-    ),
+    reference: Type.Optional(OwnReference),
   },
   {
     title: 'CreatePayout',
     additionalProperties: false,
-    examples: [{ amount: 250000, destination: 'dst_01K5J8Q2R3S4T5V6W7X8Y9Z0AF', reference: 'week-47' }],
+    examples: [{ amount: 250000, destination: 'dst_01K5J8Q2R3S4T5V6W7X8Y9Z0AB', reference: 'week-47' }],
   },
 );
 export type CreatePayout = Static<typeof CreatePayout>;

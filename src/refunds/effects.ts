@@ -5,7 +5,6 @@ import {
   type CallPostponed,
   type CallView,
   type MachineDefinition,
-  type NewActor,
   type StepView,
   stateText,
   type Write,
@@ -20,7 +19,7 @@ import {
   type refundWrites,
 } from '../../machines/refund.ts';
 import { raiseAlert } from '../alerts.ts';
-import { type EventType, eventId, recordEvent } from '../events/events.ts';
+import { type DeliveriesOf, type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
   hold,
   post,
@@ -31,7 +30,6 @@ import {
   refundReleased,
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
-import type { Mode } from '../mode.ts';
 import {
   answerWrite,
   type Evidence,
@@ -51,14 +49,7 @@ export interface RefundDeps {
   db: Db;
   rails: Rails;
   actors(): Actors;
-  /** The deliveries that an event of this type means for the merchant's endpoints. */
-  deliveriesOf(event: {
-    id: string;
-    type: EventType;
-    merchantId: string;
-    mode: Mode;
-    atMs: number;
-  }): Promise<NewActor[]>;
+  deliveriesOf: DeliveriesOf;
 }
 
 type Writes = Record<(typeof refundWrites)[number], WriteEffect>;

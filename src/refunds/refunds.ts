@@ -10,7 +10,7 @@ import {
 import type { Db, Filter } from 'mongodb';
 import { bornRefund } from '../../machines/refund.ts';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
-import { derivedId, idFloor } from '../ids.ts';
+import { derivedId, type IdBounds, idsWithin } from '../ids.ts';
 import { withHold } from '../ledger/ledger.ts';
 import { int64 } from '../mongo.ts';
 import type { Merchant, Principal } from '../principal.ts';
@@ -102,13 +102,10 @@ export function refundsFor({
   };
 }
 
-export interface RefundQuery {
+export interface RefundQuery extends IdBounds {
   limit: number;
-  startingAfter?: string | undefined;
   collectionId?: string | undefined;
   status?: RefundStatus | undefined;
-  createdFromMs?: number;
-  createdToMs?: number;
 }
 
 interface RefundsOptions {
@@ -219,17 +216,9 @@ export class Refunds {
 
   /** A page, newest first. The cursor is compared, never looked up. */
   async list(whose: Whose, query: RefundQuery): Promise<{ data: Own<RefundObject>[]; hasMore: boolean }> {
-    const { limit, startingAfter, collectionId, status, createdFromMs, createdToMs } = query;
-    const below = [
-      ...(startingAfter === undefined ? [] : [startingAfter]),
-      ...(createdToMs === undefined ? [] : [idFloor('rf', Math.max(0, createdToMs))]),
-    ].sort();
-    const _id = {
-      ...(below[0] === undefined ? {} : { $lt: below[0] }),
-      ...(createdFromMs === undefined ? {} : { $gte: idFloor('rf', Math.max(0, createdFromMs)) }),
-    };
+    const { limit, collectionId, status } = query;
     const filter: Filter<RefundDoc> = {
-      ...(Object.keys(_id).length === 0 ? {} : { _id }),
+      ...idsWithin('rf', query),
       ...(collectionId === undefined ? {} : { 'data.collectionId': { $eq: collectionId } }),
       ...(status === undefined ? {} : { status: { $eq: status } }),
     };

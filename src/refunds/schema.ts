@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { refundFailureCodes } from '../../machines/refund.ts';
-import { createdFilters } from '../http/http.ts';
+import { createdFilters, OwnReference } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { refundStatuses } from './documents.ts';
 
 const whole = 'In whole Tanzanian shillings.';
@@ -86,16 +85,7 @@ export const CreateRefund = Type.Object(
         description: `What goes back; all that is left of the payment where nothing is said. ${whole}`,
       }),
     ),
-    reference: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: limits.referenceMaxChars,
-        pattern:
-          '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$',
-        description:
-          'Yours, such as the number of a return: 1 to 100 printable characters. Need not be unique.',
-      }),
-    ),
+    reference: Type.Optional(OwnReference),
   },
   { title: 'CreateRefund', additionalProperties: false },
 );

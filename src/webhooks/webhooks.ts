@@ -1,7 +1,7 @@
 import { BatchReader, type Clock, type NewActor } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Config } from '../config.ts';
-import { type EventType, eventTypes } from '../events/events.ts';
+import { type ComingEvent, type EventType, eventTypes } from '../events/events.ts';
 import { newId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mishap, Mode } from '../mode.ts';
@@ -129,14 +129,7 @@ export class Webhooks {
   }
 
   /** One new delivery for each endpoint of the merchant and mode that wants this type of event. */
-  async deliveriesOf(event: {
-    id: string;
-    type: EventType;
-    merchantId: string;
-    mode: Mode;
-    atMs: number;
-    mishap?: Mishap | undefined;
-  }): Promise<NewActor[]> {
+  async deliveriesOf(event: ComingEvent & { mishap?: Mishap | undefined }): Promise<NewActor[]> {
     const { id: eventId, ...others } = event;
     const { type, merchantId, mode } = event;
     const endpoints = (await this.#byMerchant.read(`${merchantId}.${mode}`)) ?? [];

@@ -74,13 +74,17 @@ describe('the samples of the documents', function () {
     expect(commands.length).to.be.at.least(6);
     // Of this number the network never knows: it has not ended before the page says how.
     const { json: created } = await merchant.create({ phone: '255700000021' });
-    const { json: sold } = await merchant.create({ amount: 5_000 });
+    const { json: sold } = await merchant.create({ amount: 300_000 });
     await merchant.tell(sold.id, { outcome: 'succeeded' });
     await merchant.final(sold.id);
     await merchant.settle();
+    const destination = await test.destination(merchant.id);
     for (const command of commands) {
       const { id } = command.includes('/refunds') ? sold : created;
-      const status = await statusOf(command, '', { col_01M7Z2140FFZZ0BBT12PR034MN: id });
+      const status = await statusOf(command, '', {
+        col_01M7Z2140FFZZ0BBT12PR034MN: id,
+        dst_01K5J8Q2R3S4T5V6W7X8Y9Z0AF: destination,
+      });
       expect(status, command).to.match(/^20\d$/);
     }
   });

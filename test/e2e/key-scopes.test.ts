@@ -17,6 +17,8 @@ describe('scopes of keys', () => {
   /** Each operation of the merchants' document that names a scope, with a body that could be right. */
   const asked: readonly [scope: string, method: string, path: string, body: object][] = [
     ['refunds', 'POST', '/v1/refunds', { collection: 'col_01K5J8Q2R3S4T5V6W7X8Y9Z0AC' }],
+    ['payouts', 'POST', '/v1/payouts', { amount: 1_000, destination: 'dst_01K5J8Q2R3S4T5V6W7X8Y9Z0AC' }],
+    ['payouts', 'POST', '/v1/payouts/po_01K5J8Q2R3S4T5V6W7X8Y9Z0AC/cancel', {}],
   ];
   const ask = ([, method, path, body]: (typeof asked)[number], token: string) =>
     test.call(method, path, { token, body, headers: { 'idempotency-key': `scoped-${lastKey++}` } });

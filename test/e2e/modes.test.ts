@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { keyScopes } from '../../src/principal.ts';
 import { clockAtNoon } from '../support/noon.ts';
 import type { TestMerchant, TestService } from '../support/service.ts';
 import { type Answer, type Receiver, startReceiver, startTestService } from '../support/service.ts';
@@ -30,8 +31,16 @@ describe('modes', () => {
       body: { collection: json.id, amount: 100 },
       headers: { 'idempotency-key': 'a part of it' },
     });
+    const destination = await test.destination(merchant.id);
+    const payout = await test.call('POST', '/v1/payouts', {
+      token: merchant.key,
+      body: { amount: 1_000, destination },
+      headers: { 'idempotency-key': 'some of it' },
+    });
     ids = {
       refunds: refund.json.id,
+      payouts: payout.json.id,
+      destinations: destination,
       collections: json.id,
       events: event.id,
       settlements: settlements.data[0].id,
@@ -132,6 +141,13 @@ describe('modes', () => {
       'post /v1/refunds': isUnknown,
       'get /v1/refunds': isEmptyList,
       'get /v1/refunds/{id}': isUnknown,
+      'post /v1/payouts': ({ status, json }) =>
+        expect([status, json.error.param]).to.deep.equal([400, 'destination']),
+      'get /v1/payouts': isEmptyList,
+      'get /v1/payouts/{id}': isUnknown,
+      'post /v1/payouts/{id}/cancel': isUnknown,
+      'get /v1/destinations': isEmptyList,
+      'get /v1/destinations/{id}': isUnknown,
       'get /v1/balance_transactions': isEmptyList,
       'get /v1/balance': ({ status, json }) => {
         expect([status, json.pending, json.available, json.reserved]).to.deep.equal([200, 0, 0, 0]);
@@ -183,6 +199,8 @@ describe('modes', () => {
       if (path === '/v1/collections') return ['GET', `${path}?reference=of+the+test+mode&limit=100`];
       if (path === '/v1/webhook_endpoints' && method === 'post') return ['POST', path, { url: receiver.url }];
       if (path === '/v1/refunds' && method === 'post') return ['POST', path, { collection: ids.collections }];
+      if (path === '/v1/payouts' && method === 'post')
+        return ['POST', path, { amount: 1_000, destination: ids.destinations }];
       const own = path.replace(/(\w+)\/\{id\}/, (_, kind: string) => `${kind}/${ids[kind]}`);
       const bodies: Record<string, object> = {
         post: {},
@@ -211,7 +229,7 @@ describe('modes', () => {
     ] as const) {
       it(`${whose} finds nothing of ours on any route`, async () => {
         const other = await test.merchant({ manages_live_endpoints: true });
-        const ofLive = async (id: string) => (await test.issueKey(id, 'live')).secret;
+        const ofLive = async (id: string) => (await test.issueKey(id, 'live', keyScopes)).secret;
         const token = {
           'another merchant’s test key': async () => other.key,
           'another merchant’s live key': () => ofLive(other.id),

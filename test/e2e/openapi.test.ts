@@ -147,6 +147,9 @@ describe('GET /v1/openapi.json', () => {
       'endpoint.test',
       'refund.succeeded',
       'refund.failed',
+      'payout.paid',
+      'payout.failed',
+      'payout.returned',
     ]);
   });
 });

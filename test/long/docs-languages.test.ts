@@ -77,6 +77,24 @@ describe('the samples of /docs', function () {
     return json.id;
   };
 
+  /** Where enough money to pay may go: into a file for the bank, so that a payout can be cancelled. */
+  const payable = async (merchant: TestMerchant): Promise<string> => {
+    const { json } = await merchant.create({ amount: 600_000 });
+    await merchant.tell(json.id, { outcome: 'succeeded' });
+    await merchant.final(json.id);
+    await merchant.settle();
+    return test.destination(merchant.id, { rail: 'manual' });
+  };
+  const payout = async (merchant: TestMerchant): Promise<string> => {
+    const destination = await payable(merchant);
+    const { json } = await test.call('POST', '/v1/payouts', {
+      token: merchant.key,
+      body: { amount: 1_000, destination },
+      headers: { 'Idempotency-Key': destination },
+    });
+    return json.id;
+  };
+
   /** A new object of each kind, so that whatever a sample does to it is possible. */
   const made: Readonly<Record<string, (merchant: TestMerchant) => Promise<string>>> = {
     col: async (merchant) => (await merchant.create({ phone: '255700000021' })).json.id,
@@ -96,6 +114,8 @@ describe('the samples of /docs', function () {
     },
     we: async (merchant) => (await test.endpoint(merchant.id, receiver.url)).id,
     rf: refunded,
+    dst: payable,
+    po: payout,
   };
 
   async function withRealIds(sample: string, merchant: TestMerchant): Promise<string> {

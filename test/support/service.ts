@@ -60,6 +60,8 @@ export interface TestService {
     url: string,
     more?: Record<string, unknown>,
   ): Promise<{ id: string; secret: string }>;
+  /** A destination in test mode that payouts may go to: its id. */
+  destination(merchantId: string, more?: Record<string, unknown>): Promise<string>;
   /** Any actor as operators see it. */
   // biome-ignore lint/suspicious/noExplicitAny: an actor of any machine
   actor(id: string): Promise<any>;
@@ -231,6 +233,21 @@ export async function startTestService(
     issueKey,
     endpoint: (id, url, more) =>
       made(`/admin/merchants/${id}/endpoints`, { mode: 'test', url, reason, ...more }),
+    destination: async (id, more) => {
+      const entered = {
+        mode: 'test',
+        kind: 'wallet',
+        name: 'Acme Ltd',
+        number: '255712345678',
+        reason,
+        ...more,
+      };
+      const { id: entry } = await made(`/admin/merchants/${id}/destinations`, entered);
+      const body = { type: 'operator.confirmed', reason };
+      const told = await call('POST', `/admin/actors/${entry}/events`, { body });
+      if (told.status !== 200) throw new Error(told.text);
+      return entry;
+    },
     actor,
     history: async (id) => (await read(`/admin/actors/${id}/history`)).data,
     sweep,

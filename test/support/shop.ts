@@ -125,6 +125,7 @@ function routesOf(collections: OwnCollections): Route[] {
     clock,
     collections,
     refunds: {} as MerchantDeps['refunds'],
+    payouts: {} as MerchantDeps['payouts'],
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }) as Own<Balance>,
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),

@@ -14,6 +14,10 @@ export type { List, Page } from './list.ts';
 export type {
   BalanceTransactionFilters,
   BalanceTransactions,
+  DestinationFilters,
+  Destinations,
+  PayoutFilters,
+  Payouts,
   RefundFilters,
   Refunds,
   SettlementCollectionFilters,

@@ -1,6 +1,6 @@
 import { Collections } from './collections.ts';
 import { Events } from './events.ts';
-import { BalanceTransactions, Refunds, Settlements } from './money.ts';
+import { BalanceTransactions, Destinations, Payouts, Refunds, Settlements } from './money.ts';
 import { TestHelpers } from './testHelpers.ts';
 import { type CallOptions, type CreateOptions, type Options, Transport } from './transport.ts';
 import { WebhookEndpoints } from './webhookEndpoints.ts';
@@ -22,6 +22,8 @@ export class Kusanya {
   readonly events: Events;
   readonly balanceTransactions: BalanceTransactions;
   readonly refunds: Refunds;
+  readonly payouts: Payouts;
+  readonly destinations: Destinations;
   readonly settlements: Settlements;
   /** For test keys. */
   readonly testHelpers: TestHelpers;
@@ -34,6 +36,8 @@ export class Kusanya {
     this.events = new Events(this.#transport);
     this.balanceTransactions = new BalanceTransactions(this.#transport);
     this.refunds = new Refunds(this.#transport);
+    this.payouts = new Payouts(this.#transport);
+    this.destinations = new Destinations(this.#transport);
     this.settlements = new Settlements(this.#transport);
     this.testHelpers = new TestHelpers(this.#transport);
     this.webhookEndpoints = new WebhookEndpoints(this.#transport);

@@ -1,7 +1,16 @@
 import { List } from './list.ts';
 import type { CallOptions, CreateOptions, Transport } from './transport.ts';
 import type { Operations } from './written/routes.ts';
-import type { BalanceTransaction, Collection, CreateRefund, Refund, Settlement } from './written/schemas.ts';
+import type {
+  BalanceTransaction,
+  Collection,
+  CreatePayout,
+  CreateRefund,
+  Destination,
+  Payout,
+  Refund,
+  Settlement,
+} from './written/schemas.ts';
 
 export type BalanceTransactionFilters = NonNullable<Operations['listBalanceTransactions']['query']>;
 export type SettlementFilters = NonNullable<Operations['listSettlements']['query']>;
@@ -28,6 +37,53 @@ export class Refunds {
 
   list(filters: RefundFilters = {}, options?: CallOptions): List<Refund, RefundFilters> {
     return new List((query) => this.#transport.call('listRefunds', { query }, options), filters);
+  }
+}
+
+export type PayoutFilters = NonNullable<Operations['listPayouts']['query']>;
+export type DestinationFilters = NonNullable<Operations['listDestinations']['query']>;
+
+/** Money from the balance to a destination of yours. */
+export class Payouts {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Sets the money aside and answers at once, before it has left. A live key needs the scope `payouts`. */
+  create(params: CreatePayout, options: CreateOptions): Promise<Payout> {
+    return this.#transport.call('createPayout', { body: params }, options);
+  }
+
+  /** Takes it back, while it has not left. */
+  cancel(id: string, options: CreateOptions): Promise<Payout> {
+    return this.#transport.call('cancelPayout', { id, body: {} }, options);
+  }
+
+  retrieve(id: string, options?: CallOptions): Promise<Payout> {
+    return this.#transport.call('getPayout', { id }, options);
+  }
+
+  list(filters: PayoutFilters = {}, options?: CallOptions): List<Payout, PayoutFilters> {
+    return new List((query) => this.#transport.call('listPayouts', { query }, options), filters);
+  }
+}
+
+/** Where your money may go. */
+export class Destinations {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  retrieve(id: string, options?: CallOptions): Promise<Destination> {
+    return this.#transport.call('getDestination', { id }, options);
+  }
+
+  list(filters: DestinationFilters = {}, options?: CallOptions): List<Destination, DestinationFilters> {
+    return new List((query) => this.#transport.call('listDestinations', { query }, options), filters);
   }
 }
 

@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreateRefund, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, EnableWebhookEndpoint, Event, EventList, Principal, Refund, RefundEvent, RefundList, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
+import type { Balance, BalanceTransactionList, CancelPayout, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreatePayout, CreateRefund, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, Destination, DestinationList, EnableWebhookEndpoint, Event, EventList, Payout, PayoutEvent, PayoutList, Principal, Refund, RefundEvent, RefundList, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -17,6 +17,12 @@ export const routes = {
   createRefund: 'POST /v1/refunds',
   listRefunds: 'GET /v1/refunds',
   getRefund: 'GET /v1/refunds/{id}',
+  createPayout: 'POST /v1/payouts',
+  listPayouts: 'GET /v1/payouts',
+  getPayout: 'GET /v1/payouts/{id}',
+  cancelPayout: 'POST /v1/payouts/{id}/cancel',
+  listDestinations: 'GET /v1/destinations',
+  getDestination: 'GET /v1/destinations/{id}',
   createWebhookEndpoint: 'POST /v1/webhook_endpoints',
   listWebhookEndpoints: 'GET /v1/webhook_endpoints',
   getWebhookEndpoint: 'GET /v1/webhook_endpoints/{id}',
@@ -89,7 +95,7 @@ export interface Operations {
       limit?: number;
       /** The last id of the previous page. */
       starting_after?: string;
-      type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'endpoint.test';
+      type?: 'collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'payout.paid' | 'payout.failed' | 'payout.returned' | 'endpoint.test';
       /** Of this collection. */
       collection?: string;
       created_at?: {
@@ -113,7 +119,7 @@ export interface Operations {
   getEvent: {
     query: undefined;
     body: undefined;
-    answer: Event | RefundEvent | TestEvent;
+    answer: Event | RefundEvent | PayoutEvent | TestEvent;
   };
   resendEvent: {
     query: undefined;
@@ -162,6 +168,59 @@ export interface Operations {
     query: undefined;
     body: undefined;
     answer: Refund;
+  };
+  createPayout: {
+    query: undefined;
+    body: CreatePayout;
+    answer: Payout;
+  };
+  listPayouts: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+      status?: 'created' | 'paid' | 'failed' | 'cancelled' | 'returned';
+      /** To this destination. */
+      destination?: string;
+      created_at?: {
+        /** Created at or after this time (ISO 8601). */
+        gte?: string | Date;
+        /** Created after this time (ISO 8601). */
+        gt?: string | Date;
+        /** Created at or before this time (ISO 8601). */
+        lte?: string | Date;
+        /** Created before this time (ISO 8601). */
+        lt?: string | Date;
+      };
+    };
+    body: undefined;
+    answer: PayoutList;
+  };
+  getPayout: {
+    query: undefined;
+    body: undefined;
+    answer: Payout;
+  };
+  cancelPayout: {
+    query: undefined;
+    body: CancelPayout;
+    answer: Payout;
+  };
+  listDestinations: {
+    query: {
+      /** How many at most. */
+      limit?: number;
+      /** The last id of the previous page. */
+      starting_after?: string;
+    };
+    body: undefined;
+    answer: DestinationList;
+  };
+  getDestination: {
+    query: undefined;
+    body: undefined;
+    answer: Destination;
   };
   createWebhookEndpoint: {
     query: undefined;

@@ -154,6 +154,53 @@ export interface RefundEvent {
   object: 'event';
 }
 
+export interface Payout {
+  /** The payout’s id. */
+  id: string;
+  object: 'payout';
+  /** `created` until the network or the bank has spoken. `paid` can still become `returned`, when the money came back; and one that `failed` or was `cancelled` can turn out `paid` after all, with `late`. */
+  status: 'created' | 'paid' | 'failed' | 'cancelled' | 'returned' | Other;
+  /** What arrives. In whole Tanzanian shillings. */
+  amount: number;
+  /** Taken from the balance beside the amount. In whole Tanzanian shillings. */
+  fee: number;
+  currency: 'TZS';
+  /** Where it goes. */
+  destination: string;
+  /** Yours, as sent. */
+  reference?: string;
+  /** Made by your schedule, for this date in Dar es Salaam. */
+  scheduled_for?: string;
+  /** Why it failed. The list may grow. */
+  failure_code?: 'recipient_not_found' | 'recipient_limit_reached' | 'rejected' | 'float_insufficient' | 'provider_unavailable' | 'provider_error' | Other;
+  /** For people; its wording may change. */
+  failure_message?: string;
+  /** You, the operator, or the deadline for the operator’s approval. */
+  cancelled_by?: 'merchant' | 'operator' | 'deadline' | Other;
+  mode: 'live' | 'test' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  /** When it ended. */
+  completed_at?: string;
+  /** When its money came back. */
+  returned_at?: string;
+  /** The network’s or the bank’s own number. */
+  provider_reference?: string;
+  /** Paid after it had been called failed or cancelled: the balance may be below zero by it. */
+  late?: true;
+}
+
+export interface PayoutEvent {
+  id: string;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'payout.paid' | 'payout.failed' | 'payout.returned';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Payout;
+  object: 'event';
+}
+
 export interface TestEvent {
   id: string;
   /** Others may come: have a branch for what you do not know. */
@@ -178,7 +225,7 @@ export interface TestEvent {
 export interface EventList {
   object: 'list';
   /** Newest first. */
-  data: (Event | RefundEvent | TestEvent)[];
+  data: (Event | RefundEvent | PayoutEvent | TestEvent)[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
 }
@@ -213,7 +260,7 @@ export interface CreateRefund {
   collection: string;
   /** What goes back; all that is left of the payment where nothing is said. In whole Tanzanian shillings. */
   amount?: number;
-  /** Yours, such as the number of a return: 1 to 100 printable characters. Need not be unique. */
+  /** Yours: 1 to 100 printable characters. Need not be unique. */
   reference?: string;
 }
 
@@ -225,13 +272,59 @@ export interface RefundList {
   has_more: boolean;
 }
 
+export interface CreatePayout {
+  /** In whole Tanzanian shillings. */
+  amount: number;
+  /** Where it goes: one of your destinations that is `active`. */
+  destination: string;
+  /** Yours: 1 to 100 printable characters. Need not be unique. */
+  reference?: string;
+}
+
+export interface PayoutList {
+  object: 'list';
+  /** Newest first. */
+  data: Payout[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
+export type CancelPayout = Record<string, unknown>;
+
+export interface Destination {
+  /** The destination’s id. */
+  id: string;
+  object: 'destination';
+  /** `pending` until it was confirmed and has rested; money goes to an `active` one only. */
+  status: 'pending' | 'active' | 'removed' | Other;
+  kind: 'wallet' | 'till' | 'bank_account' | Other;
+  /** Of its holder. */
+  name: string;
+  /** Its phone, till or account number, all but the end hidden. */
+  number: string;
+  bank?: string;
+  mode: 'live' | 'test' | Other;
+  /** ISO 8601, UTC. */
+  created_at: string;
+  /** From then on money can go there. */
+  usable_at?: string;
+}
+
+export interface DestinationList {
+  object: 'list';
+  /** Newest first. */
+  data: Destination[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+}
+
 export interface WebhookEndpointWithSecret {
   id: string;
   object: 'webhook_endpoint';
   mode: 'live' | 'test' | Other;
   url: string;
   /** Which events it gets. Absent: the three that tell how a collection ended. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | Other)[];
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'payout.paid' | 'payout.failed' | 'payout.returned' | Other)[];
   description?: string;
   /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
   status: 'active' | 'failing' | 'disabled' | Other;
@@ -249,7 +342,7 @@ export interface CreateWebhookEndpoint {
   /** Publicly reachable; https in live mode. */
   url: string;
   /** Which events it gets. Where nothing is named: the three that tell how a collection ended. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed')[];
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'payout.paid' | 'payout.failed' | 'payout.returned')[];
   /** Yours, at most 200 characters. */
   description?: string;
 }
@@ -260,7 +353,7 @@ export interface WebhookEndpoint {
   mode: 'live' | 'test' | Other;
   url: string;
   /** Which events it gets. Absent: the three that tell how a collection ended. */
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | Other)[];
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'payout.paid' | 'payout.failed' | 'payout.returned' | Other)[];
   description?: string;
   /** `failing`: no 2xx since `failing_since`; after three days without one it is `disabled`, and what is meant for it is held. */
   status: 'active' | 'failing' | 'disabled' | Other;
@@ -283,7 +376,7 @@ export interface WebhookEndpointList {
 export interface UpdateWebhookEndpoint {
   /** Publicly reachable; https in live mode. */
   url?: string;
-  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed')[] | null;
+  event_types?: ('collection.succeeded' | 'collection.failed' | 'collection.expired' | 'refund.succeeded' | 'refund.failed' | 'payout.paid' | 'payout.failed' | 'payout.returned')[] | null;
   description?: string | null;
 }
 
@@ -461,6 +554,16 @@ export interface WebhookRefundEvent {
   data: Refund;
 }
 
+export interface WebhookPayoutEvent {
+  id: string;
+  /** Others may come: have a branch for what you do not know. */
+  type: 'payout.paid' | 'payout.failed' | 'payout.returned';
+  /** ISO 8601, UTC. */
+  created_at: string;
+  mode: 'live' | 'test' | Other;
+  data: Payout;
+}
+
 export interface WebhookTestEvent {
   id: string;
   /** Others may come: have a branch for what you do not know. */
@@ -482,4 +585,4 @@ export interface WebhookTestEvent {
 }
 
 /** What a webhook brings. */
-export type Webhook = WebhookEvent | WebhookRefundEvent | WebhookTestEvent;
+export type Webhook = WebhookEvent | WebhookRefundEvent | WebhookPayoutEvent | WebhookTestEvent;
