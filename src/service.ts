@@ -214,7 +214,7 @@ async function startListeners(
   state: { isStopping: boolean; lines: LineWatch },
   stops: Stops,
 ): Promise<{ baseUrl: string | undefined; adminUrl: string }> {
-  const { config, clock, log, merchants, collections, events, db, queues } = wired;
+  const { config, clock, log, merchants, collections, refunds, payouts, events, db, queues } = wired;
   const health = {
     isStopping: () => state.isStopping,
     mongo: () => db.command({ ping: 1 }),
@@ -244,18 +244,7 @@ async function startListeners(
   let baseUrl: string | undefined;
   if (config.role !== 'worker') {
     const merchantApp = createMerchantApp({
-      ...{
-        clock,
-        log,
-        config,
-        collections,
-        health,
-        observe,
-        db,
-        merchants,
-        refunds: wired.refunds,
-        payouts: wired.payouts,
-      },
+      ...{ clock, log, config, collections, refunds, payouts, health, observe, db, merchants },
       operators: wired.operators,
       readHistory: (actor, limit) => readHistory(db, actor, limit),
       authenticate: (secret) => merchants.authenticate(secret),

@@ -21,7 +21,7 @@ import { memoryOf } from '../memory.ts';
 import type { Merchants } from '../merchants/merchants.ts';
 import { isoTime, timeOrNull } from '../time.ts';
 import { maskedAccount, type PayoutDoc, type Payouts } from './payouts.ts';
-import { asAnswer } from './refusing.ts';
+import { asAnswer } from './schema.ts';
 
 /** Payouts of all merchants, for operators. What is told to one is told to its actor. */
 export interface PayoutAdminDeps extends CommandDeps {

@@ -11,7 +11,7 @@ import { overtaken } from '../overtaken.ts';
 import { quickPayoutTerms, type Rails, usualPayoutTerms } from '../rails/rails.ts';
 import { Refused } from '../refused.ts';
 import { fromOwn, isOwn, type Own, ownOf, type Whose } from '../whose.ts';
-import { countedIn, dayOf, Float, OverBound, type PayoutBounds } from './bounds.ts';
+import { countedIn, dayOf, Float, OverBound } from './bounds.ts';
 import {
   byHand,
   type DestinationDoc,
@@ -22,6 +22,7 @@ import {
   payoutsSpec,
 } from './documents.ts';
 import { presentDestination, presentPayout } from './present.ts';
+import { AmountOutOfBounds, NoDestination, NoPayoutRail } from './refusals.ts';
 import type { DestinationObject, PayoutObject } from './schema.ts';
 
 export { type BankFileSum, BankFiles } from './bankFiles.ts';
@@ -31,22 +32,6 @@ export * from './documents.ts';
 export { maskedAccount, presentPayout } from './present.ts';
 
 /** Money that merchants are paid: made, read, cancelled (CONTRACT 22). Everything after that is the chart's. */
-
-/** The destination is not this merchant's, or no money may go there. */
-export class NoDestination extends Error {}
-
-/** No rail pays this destination now. */
-export class NoPayoutRail extends Error {}
-
-/** Less, or more, than a payout may be. */
-export class AmountOutOfBounds extends Error {
-  readonly isTooLarge: boolean;
-
-  constructor(amountTzs: number, { minTzs, maxTzs }: PayoutBounds) {
-    super(`a payout is of ${minTzs} to ${maxTzs} TZS (whole shillings).`);
-    this.isTooLarge = amountTzs > maxTzs;
-  }
-}
 
 interface PayoutsOptions {
   db: Db;

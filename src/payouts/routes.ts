@@ -12,8 +12,7 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Principal } from '../principal.ts';
 import type { Payouts } from './payouts.ts';
-import { asAnswer } from './refusing.ts';
-import { CreatePayout, DestinationObject, PayoutObject, payoutFilters } from './schema.ts';
+import { asAnswer, CreatePayout, DestinationObject, PayoutObject, payoutFilters } from './schema.ts';
 
 /** The schema of what events are about; events/ does not import this room. */
 export { PayoutObject } from './schema.ts';

@@ -1,8 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { cancellers, payoutFailureCodes } from '../../machines/payout.ts';
-import { createdFilters, OwnReference } from '../http/http.ts';
+import {
+  balanceInsufficient,
+  channelUnavailable,
+  createdFilters,
+  type Fault,
+  faulty,
+  OwnReference,
+} from '../http/http.ts';
 import { idPattern } from '../ids.ts';
+import { BalanceInsufficient } from '../ledger/ledger.ts';
 import { destinationKinds, payoutStatuses } from './documents.ts';
+import { AmountOutOfBounds, NoDestination, NoPayoutRail } from './refusals.ts';
 
 const whole = 'In whole Tanzanian shillings.';
 const time = (description: string) => Type.String({ format: 'date-time', description });
@@ -145,3 +154,17 @@ export const DestinationObject = Type.Object(
   },
 );
 export type DestinationObject = Static<typeof DestinationObject>;
+
+/** What the room refuses, in the words of the interface; of both listeners. */
+export function asAnswer(error: unknown): never {
+  const fault = (param: string, code: Fault['code'], message: string) => faulty([{ param, code, message }]);
+  if (error instanceof BalanceInsufficient) throw balanceInsufficient();
+  if (error instanceof NoDestination)
+    throw fault('destination', 'parameter_invalid', `destination ${error.message}`);
+  if (error instanceof AmountOutOfBounds) {
+    const code = error.isTooLarge ? 'amount_too_large' : 'amount_too_small';
+    throw fault('amount', code, `amount: ${error.message}`);
+  }
+  if (error instanceof NoPayoutRail) throw channelUnavailable();
+  throw error;
+}
