@@ -13,6 +13,7 @@ import * as events from './events/routes.ts';
 import { forAnyone, type Health, livez, type Route, readyz, route, version } from './http/http.ts';
 import { showAccount } from './ledger/accountAdmin.ts';
 import * as books from './ledger/admin.ts';
+import * as auditing from './ledger/auditAdmin.ts';
 import * as fees from './ledger/feeAdmin.ts';
 import * as balances from './ledger/routes.ts';
 import * as merchants from './merchants/admin.ts';
@@ -241,7 +242,9 @@ function moneyRoutes(deps: OperatorDeps) {
     route('GET', '/admin/merchants/:id/statement.csv', 'viewer', statements.downloadStatement(deps)),
     route('GET', '/admin/ledger/trial-balance', 'viewer', books.showTrialBalance(deps)),
     route('GET', '/admin/ledger/entries', 'viewer', books.listEntries(deps)),
-    route('GET', '/admin/ledger/audit', 'viewer', books.showAudit(deps)),
+    route('GET', '/admin/ledger/audit', 'viewer', auditing.showAudit(deps)),
+    route('POST', '/admin/ledger/audit', 'operator', auditing.askWholeAudit(deps)),
+    route('GET', '/admin/ledger/days', 'viewer', auditing.listLedgerDays(deps)),
     route('POST', '/admin/reconciliations', 'operator', reconciling.bringStatement(deps)),
     route('GET', '/admin/reconciliations', 'viewer', reconciling.listReconciliations(deps)),
     route('GET', '/admin/reconciliations/:id', 'viewer', reconciling.showReconciliation(deps)),

@@ -150,7 +150,7 @@ function trialCard(visit: Visit, { accounts, debit, credit, difference, is_balan
 
 function auditCard(
   visit: Visit,
-  { recent, full, open_breaches: open, stale_since: since }: LedgerAudit,
+  { recent, full, days, open_breaches: open, stale_since: since }: LedgerAudit,
 ): Html {
   // A breach that names its mode is shown in that mode only.
   const ours = open.filter(({ mode }) => mode === undefined || mode === visit.mode);
@@ -171,7 +171,11 @@ function auditCard(
     html`Auditor ${verdict}`,
     html`${breaches.length > 0 ? html`<ul>${breaches}</ul>` : ''}${facts([
       ['what is new', when(recent)],
-      ['everything', when(full)],
+      ['the night', when(full)],
+      [
+        'days proven',
+        html`<a href="${address(visit, '/ledger/days')}">${days.proven}</a>${days.left > 0 ? html`, ${days.left} to come` : ''}`,
+      ],
     ])}<p class="quiet">It proves the books against all else that is stored. It tells, and repairs nothing.</p>`,
     { id: 'audit' },
   );

@@ -4,6 +4,7 @@ import type { ActPlace } from '../pages/pages.ts';
 import { showActor } from './actorPage.ts';
 import { search, showCollections } from './collectionPages.ts';
 import { showInspector } from './inspectorPage.ts';
+import { showLedgerDays } from './ledgerDaysPage.ts';
 import { showActors, showMachine, showMachines } from './machinePages.ts';
 import { showMerchant, showMerchants } from './merchantPages.ts';
 import { showFees, showLedger, showSettlements } from './moneyPages.ts';
@@ -38,6 +39,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/destinations', showDestinations],
   ['/refunds', showRefunds],
   ['/ledger', showLedger],
+  ['/ledger/days', showLedgerDays],
   ['/reconciliations', showReconciliations],
   ['/reconciliations/:id', showReconciliation],
   ['/safeguarding', showSafeguarding],

@@ -7,7 +7,6 @@ import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import {
-  type AuditWatch,
   type EntryFilter,
   entriesOf,
   entryTypes,
@@ -17,11 +16,10 @@ import {
   trialBalance,
 } from './ledger.ts';
 
-/** The books as operators read them: the trial balance, the entries, what the auditor found. */
+/** The books as operators read them: the trial balance and the entries. */
 export interface LedgerAdminDeps {
   db: Db;
   clock: Clock;
-  auditWatch: AuditWatch;
 }
 
 export function showTrialBalance({ db, clock }: LedgerAdminDeps) {
@@ -130,52 +128,5 @@ export function presentEntry(entry: PostedEntry) {
     reverses: entry.reverses ?? null,
     effective_at: entry.effectiveAt.toISOString(),
     posted_at: entry.postedAt.toISOString(),
-  };
-}
-
-export function showAudit({ auditWatch }: LedgerAdminDeps) {
-  return forOperators({
-    doc: described(
-      'getLedgerAudit',
-      'What the auditor found',
-      200,
-      'The latest audit of what is new and of everything, and the breaches that were told and are not gone.',
-    ),
-    handler: async () => {
-      const { recent, full, open, staleSince } = await auditWatch.state();
-      return {
-        status: 200,
-        body: {
-          object: 'ledger_audit',
-          is_clean: open.length === 0 && staleSince === undefined,
-          /** Since when no audit has ended that should have. */
-          stale_since: staleSince?.toISOString() ?? null,
-          recent: presentAudit(recent),
-          full: presentAudit(full),
-          open_breaches: open.map(presentBreach),
-        },
-      };
-    },
-  });
-}
-
-type Audited = Awaited<ReturnType<AuditWatch['state']>>;
-
-/** Each kind of breach has figures of its own. */
-function presentBreach({ breach, firstSeenAt, lastSeenAt }: Audited['open'][number]) {
-  const told: Readonly<Record<string, unknown>> = breach;
-  const seen = { first_seen_at: firstSeenAt.toISOString(), last_seen_at: lastSeenAt.toISOString() };
-  return Object.assign({}, told, seen);
-}
-
-/** Null until the first audit of its kind has ended. */
-function presentAudit(audit: Audited['recent']) {
-  if (!audit) return null;
-  return {
-    at: audit.at.toISOString(),
-    duration_ms: audit.tookMs,
-    breaches: audit.breaches,
-    is_truncated: audit.isTruncated,
-    checked: audit.checked,
   };
 }

@@ -28,7 +28,15 @@ export {
   holdersOf,
 } from './clearing.ts';
 export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
-export { auditsSpec, daysSpec, markRemoved, NotVerified, removedUpTo, verifiedUpTo } from './days.ts';
+export {
+  auditsSpec,
+  type Day,
+  daysSpec,
+  markRemoved,
+  NotVerified,
+  removedUpTo,
+  verifiedUpTo,
+} from './days.ts';
 export {
   type EntryFilter,
   type EntryPage,

@@ -25,6 +25,17 @@ export async function nextDay(db: Db, days: readonly Day[], midnight: Date): Pro
   return { date, from: new Date(dateDueAtMs(eatDate(lastMs)) + limits.dayMs), until: gap.until };
 }
 
+/** How many dates there are before midnight that no day stands for, from the first entry on. */
+export async function daysLeft(db: Db, days: readonly Day[], midnight: Date): Promise<number> {
+  const gap = gapBefore(days, midnight);
+  if (!gap) return 0;
+  const first = await db
+    .collection<{ postedAt: Date }>('journal_entries')
+    .findOne(bothModes, { sort: { mode: 1, postedAt: 1 }, projection: { postedAt: 1 } });
+  const fromMs = gap.from?.getTime() ?? first?.postedAt.getTime() ?? gap.until.getTime();
+  return Math.max(0, Math.ceil((gap.until.getTime() - fromMs) / limits.dayMs));
+}
+
 /** The latest stretch before a midnight that no day stands for. `days`: the earliest first. */
 export function gapBefore(days: readonly Day[], midnight: Date): (Span & { until: Date }) | undefined {
   let until: Date | null = midnight;

@@ -7,8 +7,9 @@ import { type AuditCursor, type AuditReport, auditRecent } from './auditor.ts';
 import { type Breach, identityOf } from './breach.ts';
 import { asStored, type Understood } from './captures.ts';
 import { closingOf } from './closings.ts';
-import { auditsSpec, type Day, daysOf } from './days.ts';
+import { auditsSpec, type Day, daysOf, verifiedUpTo } from './days.ts';
 import { Night, type NightDoc, type NightReport, nightsOf } from './night.ts';
+import { daysLeft } from './past.ts';
 import { bothModes } from './postings.ts';
 
 /**
@@ -44,14 +45,23 @@ interface AuditDoc {
   snapshotAt: Timestamp | null;
 }
 
+/** How far the proof of the past is, in days. */
+export interface Proof {
+  proven: number;
+  notProven: number;
+  /** Days that no night has come to yet, at the most: some may be empty. */
+  left: number;
+  verifiedUpTo: Date | null;
+}
+
 /** What operators see. */
 export interface AuditState {
   recent: AuditDoc | undefined;
   full: AuditDoc | undefined;
   /** The latest night, or the one that is going on. */
   night: NightDoc | undefined;
-  /** The days that are over and were looked at, the earliest first. */
-  days: Day[];
+  /** The latest whole audit that somebody asked for. */
+  whole: WholeDoc | undefined;
   /** Told and not gone, newest first; at most 100. */
   open: BreachDoc[];
   /** Since when no audit has come to its end that should have; undefined: the auditor keeps up. */
@@ -116,10 +126,11 @@ export class AuditWatch {
     return await this.#night(this.#options.clock.now(), true);
   }
 
-  /** Asks for that, by whom: the next minute begins it, and a worker that starts goes on with it. */
-  async askWhole(by: string): Promise<void> {
-    const asked = { _id: 'whole' as const, askedAt: new Date(this.#options.clock.now()), by };
-    await this.#wholes.replaceOne({ _id: 'whole' }, asked, { upsert: true });
+  /** The write by which somebody asks for that: the next minute begins it, and a worker that starts goes on with it. */
+  wholeAsked(by: string, nowMs: number): Write {
+    const update = { $set: { askedAt: new Date(nowMs), by }, $unset: { endedAt: '' } };
+    const filter = { _id: 'whole' };
+    return { op: 'update', into: auditsSpec.name, filter, update, isUpsert: true, onMiss: 'race' };
   }
 
   /**
@@ -148,7 +159,7 @@ export class AuditWatch {
     const beganMs = clock.now();
     await this.#close();
     const tell = (breaches: readonly Breach[]) => this.#tell(breaches, clock.now());
-    const midnight = new Date(lastQuietHourMs(beganMs) - quietHourEat * limits.hourMs);
+    const midnight = midnightBefore(beganMs);
     const options = {
       db,
       clock,
@@ -182,10 +193,10 @@ export class AuditWatch {
 
   async state(): Promise<AuditState> {
     const { db } = this.#options;
-    const [audits, night, days, open] = await Promise.all([
+    const [audits, night, whole, open] = await Promise.all([
       this.#audits.find({ _id: { $in: ['recent', 'full'] } }).toArray(),
       nightsOf(db).findOne({ _id: 'night' }),
-      daysOf(db),
+      this.#wholes.findOne({ _id: 'whole' }),
       this.#breaches
         .find({ clearedAt: { $exists: false } })
         .sort({ firstSeenAt: -1, _id: -1 })
@@ -195,7 +206,23 @@ export class AuditWatch {
     const of = (kind: Kind) => audits.find(({ _id }) => _id === kind);
     const [recent, full] = [of('recent'), of('full')];
     const staleSince = await this.#staleSince(recent, full);
-    return { recent, full, night: night ?? undefined, days, open, staleSince };
+    return { recent, full, night: night ?? undefined, whole: whole ?? undefined, open, staleSince };
+  }
+
+  /** Days that are over and were looked at, the latest first. `before`: a date, exclusive. */
+  async days({ limit, before }: { limit: number; before?: string | undefined }): Promise<Day[]> {
+    const days = await daysOf(this.#options.db);
+    const older = before === undefined ? days : days.filter(({ _id }) => _id < before);
+    return older.reverse().slice(0, limit);
+  }
+
+  /** Reads every day: for whoever asks. */
+  async proof(): Promise<Proof> {
+    const { db, clock } = this.#options;
+    const [days, upTo] = await Promise.all([daysOf(db), verifiedUpTo(db)]);
+    const proven = days.filter(({ provenAt }) => provenAt).length;
+    const left = await daysLeft(db, days, midnightBefore(clock.now()));
+    return { proven, notProven: days.length - proven, left, verifiedUpTo: upTo };
   }
 
   async #staleSince(recent?: AuditDoc, full?: AuditDoc): Promise<Date | undefined> {
@@ -300,4 +327,9 @@ function subjectOf(breach: Breach): string {
   if ('check' in breach) return breach.check;
   if ('date' in breach) return breach.date;
   return breach.kind === 'closing.differs' ? breach.account : `${breach.mode}:${breach.currency}`;
+}
+
+/** The midnight before the latest quiet hour: what was posted before it is committed. */
+function midnightBefore(nowMs: number): Date {
+  return new Date(lastQuietHourMs(nowMs) - quietHourEat * limits.hourMs);
 }

@@ -59,6 +59,39 @@ describe('the auditor in the worker', function () {
     expect(await fullAt()).to.equal(night);
   });
 
+  it('says which days are proven, and proves all of them again for an operator, once', async () => {
+    const merchant = await test.merchant();
+    const { json } = await merchant.create();
+    await merchant.final(json.id);
+    clock.advance(dayMs);
+    await round();
+    const days = async () => (await test.call('GET', '/admin/ledger/days?limit=2')).json;
+    const before = await days();
+    expect(before.has_more).to.equal(true);
+    const [latest] = before.data;
+    expect(latest).to.include({ object: 'ledger_day', breaches: 0, removed_at: null });
+    expect(latest.entries.map(({ mode }: { mode: string }) => mode)).to.deep.equal(['live', 'test']);
+    expect(latest.seal).to.match(/^[0-9a-f]{64}$/);
+    const older = (await test.call('GET', `/admin/ledger/days?limit=1&starting_after=${latest.id}`)).json;
+    expect(older.data).to.deep.equal([before.data[1]]);
+    const { days: proof } = await audit();
+    expect(proof).to.include({ not_proven: 0, left: 0, verified_up_to: latest.until });
+    expect((await test.call('POST', '/admin/ledger/audit', { body: {} })).status).to.equal(400);
+    const reason = 'the quarter’s report';
+    const asked = await test.call('POST', '/admin/ledger/audit', { body: { reason } });
+    expect(asked.status, asked.text).to.equal(202);
+    expect(asked.json).to.include({ object: 'whole_audit' });
+    expect((await audit()).whole.ended_at).to.equal(null);
+    clock.advance(minuteMs);
+    await round();
+    const { night, whole } = await audit();
+    expect(whole.ended_at).to.not.equal(null);
+    expect(night).to.include({ is_whole: true, days_done: proof.proven, days_due: proof.proven });
+    for (const day of (await days()).data) expect(day.proven_at > asked.json.asked_at).to.equal(true);
+    const lines = (await test.call('GET', '/admin/audit?action=ledger.audited')).json.data;
+    expect(lines.map((line: { reason: string }) => line.reason)).to.deep.equal([reason]);
+  });
+
   it('goes on past a collection that nobody can read, and so do its merchant’s list and statement', async () => {
     const { db } = test.service.wired;
     const merchant = await test.merchant();

@@ -340,7 +340,7 @@ describe('nights of the auditor', function () {
     await past.watch.nightly();
     await past.watch.idle();
     expect(await daysOf(past.db), 'nobody asked').to.deep.equal(before);
-    await past.watch.askWhole('Neema');
+    await past.written([past.watch.wholeAsked('Neema', past.clock.now())]);
     await past.watch.nightly();
     await past.watch.idle();
     expect(await openKinds(past.watch)).to.deep.equal(['day.differs']);
@@ -378,7 +378,7 @@ describe('nights of the auditor', function () {
     expect(await verifiedUpTo(past.db)).to.deep.equal(verified);
     expect((await auditAll(past.db, past.clock.now())).breaches).to.deep.equal([]);
     await past.pay();
-    await past.watch.askWhole('Neema');
+    await past.written([past.watch.wholeAsked('Neema', past.clock.now())]);
     expect(await past.night()).to.deep.equal([]);
     expect(await past.night()).to.deep.equal([]);
     expect((await verifiedUpTo(past.db))! > verified!).to.equal(true);

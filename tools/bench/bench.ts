@@ -8,6 +8,7 @@ import { deliveries, pinned } from './deliveries.ts';
 import { isolation } from './isolation.ts';
 import { journey } from './journey.ts';
 import { lifecycles } from './lifecycles.ts';
+import { auditNights } from './nights.ts';
 import { pageText, print, printGoals, tell } from './report.ts';
 import { recovery, stored, timers } from './scale.ts';
 import { settling } from './settling.ts';
@@ -29,6 +30,7 @@ const parts: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   waiting: (of) => waiting(of, print),
   stripes: (of) => stripes(of, print),
   settling: (of) => settling(of, print),
+  nights: (of) => auditNights(of, print),
 };
 
 const page = join(import.meta.dirname, '../../docs/BENCHMARKS.md');
