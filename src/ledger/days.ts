@@ -54,7 +54,10 @@ export interface DayDoc {
 
 export const daysSpec: MongoCollectionSpec = {
   name: 'ledger_days',
-  indexes: [{ key: { until: -1 } }],
+  indexes: [
+    { key: { until: -1 } },
+    { key: { removedAt: 1, until: -1 }, partial: { removedAt: { $exists: true } } },
+  ],
 };
 
 /** How far audits are, one document for each kind. */

@@ -8,7 +8,7 @@ import { closingAt } from './closings.ts';
 import { currentSnapshot } from './counters.ts';
 import { auditsSpec, closingsAt, type Day, type DayDoc, daysOf, daysSpec, sealOf } from './days.ts';
 import { Findings } from './findings.ts';
-import { changedDays, type DaySpan, nextDay } from './past.ts';
+import { changedDays, type DaySpan, isAsLarge, nextDay, strays } from './past.ts';
 import { lookAt, rulesEdition } from './proof.ts';
 import { checkStanding } from './standing.ts';
 
@@ -142,9 +142,19 @@ export class Night {
     const proven = days.filter(({ provenAt }) => provenAt);
     const share = this.#doc.isWhole ? proven.length : Math.ceil(proven.length / nightsToSeeAll);
     const oldest = proven.sort((a, b) => a.checkedAt.getTime() - b.checkedAt.getTime()).slice(0, share);
-    const changed = await changedDays(this.#options.db, this.#days, this.#midnight);
+    const changed = await this.#changed();
     const unproven = days.filter(({ provenAt }) => !provenAt).reverse();
     return [...new Set([...unproven, ...oldest].map(({ _id }) => _id).concat(changed))];
+  }
+
+  /** The days that entries were added to or taken from, found without reading them. */
+  async #changed(): Promise<string[]> {
+    const { db } = this.#options;
+    if (await isAsLarge(db, this.#days, this.#midnight)) return [];
+    const findings = new Findings(db);
+    await findings.take('strays', () => strays(db));
+    await this.#hear(findings);
+    return await changedDays(db, this.#days);
   }
 
   /** Looks at one day, tells what is wrong with it, and only then keeps that it was looked at. */

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import { modes } from '../mode.ts';
 import { dateDueAtMs, eatDate } from '../time.ts';
 import { actorRules } from './auditor.ts';
+import type { About, Breach } from './breach.ts';
 import type { Span } from './closings.ts';
 import { type Day, idsIn, timesIn } from './days.ts';
 import { bothModes } from './postings.ts';
@@ -81,26 +82,50 @@ function timeOf(id: string): number {
 }
 
 /**
- * Days that hold more or fewer entries than were sealed. All together are compared first, by what MongoDB knows of the
- * collection's size without counting: it may be wrong after a crash, and is ahead of what is being committed. Only where
- * it differs is each day counted, by its index.
+ * The journal holds as many entries as were sealed and were posted since, by what MongoDB knows of its size without
+ * counting. Only where this is false each day needs to be counted: MongoDB may be wrong after a crash, and is ahead of what
+ * is being committed. True while some day is not sealed: each is looked at anyway.
  */
-export async function changedDays(db: Db, days: readonly Day[], midnight: Date): Promise<string[]> {
-  if (days.some(({ sealedAt }) => !sealedAt) || gapBefore(days, midnight)) return [];
-  const kept = days.filter(({ removedAt }) => !removedAt);
+export async function isAsLarge(db: Db, days: readonly Day[], midnight: Date): Promise<boolean> {
+  if (days.some(({ sealedAt }) => !sealedAt) || gapBefore(days, midnight)) return true;
   const journal = db.collection('journal_entries');
-  const sealed = kept.flatMap((day) => day.journal).reduce((sum, { entries }) => sum + entries, 0);
-  const isSame = async () => {
+  const sealed = days.filter(isKept).reduce((sum, day) => sum + entriesOf(day), 0);
+  // Twice: what is committed between the two looks is in one only.
+  for (let look = 0; look < 2; look += 1) {
     const open = await journal.countDocuments({ ...bothModes, postedAt: { $gte: midnight } });
-    return (await journal.estimatedDocumentCount()) === sealed + open;
-  };
-  // Once more: what is committed between the two looks is in one only.
-  if ((await isSame()) || (await isSame())) return [];
+    if ((await journal.estimatedDocumentCount()) === sealed + open) return true;
+  }
+  return false;
+}
+
+/** Sealed days that hold more or fewer entries than they did, each counted by its index. */
+export async function changedDays(db: Db, days: readonly Day[]): Promise<string[]> {
   const changed: string[] = [];
-  for (const day of kept) {
-    const entries = day.journal.reduce((sum, each) => sum + each.entries, 0);
-    const found = await journal.countDocuments({ ...bothModes, postedAt: timesIn(day) });
-    if (found !== entries) changed.push(day._id);
+  for (const day of days.filter(isKept)) {
+    const filter = { ...bothModes, postedAt: timesIn(day) };
+    const found = await db.collection('journal_entries').countDocuments(filter);
+    if (found !== entriesOf(day)) changed.push(day._id);
   }
   return changed;
+}
+
+/** Entries that no day has, since they say no mode or no time. Reads the whole journal. */
+export async function* strays(db: Db): AsyncGenerator<Breach> {
+  const found = db
+    .collection<About & { _id: string }>('journal_entries')
+    .find(
+      { $nor: [{ ...bothModes, postedAt: { $type: 'date' } }] },
+      { projection: { mode: 1, merchantId: 1 } },
+    );
+  for await (const { _id: entryId, mode, merchantId } of found) {
+    yield { kind: 'entry.malformed', mode, merchantId, entryId };
+  }
+}
+
+function isKept({ removedAt }: Day): boolean {
+  return removedAt === undefined;
+}
+
+function entriesOf({ journal }: Day): number {
+  return journal.reduce((sum, { entries }) => sum + entries, 0);
 }

@@ -212,6 +212,15 @@ describe('nights of the auditor', function () {
       plant: (past) => past.written([collectionWrite(paymentOf(past.clock.now() + dayMs), 'succeeded')]),
     },
     {
+      fault: 'an entry of no mode and of no day',
+      finds: ['entry.malformed'],
+      async plant(past) {
+        const entry = collectionSucceeded(paymentOf(todayMs), { settlesOn: null, stripe: 1 });
+        const stray = { ...entry, _id: 'none:col_x:succeeded', mode: 'none', postedAt: 'today' };
+        await stored(past.db, 'journal_entries').insertOne(stray, { bypassDocumentValidation: true });
+      },
+    },
+    {
       fault: 'a counter that moved without an entry',
       finds: ['counter.differs'],
       plant: (past) => nudge(past.db, 'live:TZS:mer_0:1', 'available', 7),
