@@ -1,7 +1,7 @@
 import { html } from '../pages/pages.ts';
 import { formOf } from './forms.ts';
 import { card, facts, pager, table } from './layout.ts';
-import { moneyTop } from './moneyPages.ts';
+import { moneyTop } from './moneyTop.ts';
 import { queryOf, type RowOf, type Show } from './page.ts';
 import { ago, moment, span } from './words.ts';
 

@@ -288,14 +288,17 @@ function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {
     [
       {
         head: 'Key',
-        cell: ({ id, last4 }) => html`${idLink(visit, id)} <span class="quiet">ends in ${last4}</span>`,
+        cell: ({ id, last4, scopes }) => {
+          const orders =
+            scopes.length > 0 ? html`<br><span class="quiet">orders ${scopes.join(', ')}</span>` : '';
+          return html`${idLink(visit, id)} <span class="quiet">ends in ${last4}</span>${orders}`;
+        },
       },
       { head: 'State', cell: (key) => keyState(key, visit.nowMs) },
-      { head: 'May also order', cell: ({ scopes }) => scopes.join(', ') || '–' },
       {
         head: 'Issued',
         cell: ({ created_at, created_by }) =>
-          html`${moment(created_at)} <span class="quiet">by ${created_by}</span>`,
+          html`${moment(created_at)}<br><span class="quiet">by ${created_by}</span>`,
       },
       {
         head: 'Last used',

@@ -6,6 +6,7 @@ import { formOf } from './forms.ts';
 import { card, choices, facts, narrowed, pager, table } from './layout.ts';
 import { accountWords, idLink } from './links.ts';
 import { balanceCard } from './merchantPages.ts';
+import { moneyTop } from './moneyTop.ts';
 import { type Answered, address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import type { FeePlan } from './shapes.ts';
 import { merchantLinks } from './whose.ts';
@@ -52,30 +53,6 @@ ${moneyTop(visit, 'Settlements')}
 ${run.toString() ? card('By hand', run) : ''}`;
   return { title: 'Settlements', nav: 'money', live: 'often', body };
 };
-
-/** Statements are of live money only. */
-const ofLive = [
-  ['Statements', '/reconciliations'],
-  ['Safeguarding', '/safeguarding'],
-] as const;
-
-/** The head of each page about money, with the ways to the others. */
-export function moneyTop(visit: Visit, title: string): Html {
-  const places = [
-    ['Settlements', '/settlements'],
-    ['Payouts', '/payouts'],
-    ['Destinations', '/destinations'],
-    ['Files for the bank', '/payouts/files'],
-    ['Refunds', '/refunds'],
-    ['Ledger', '/ledger'],
-    ['Fees', '/fees'],
-    ...(visit.mode === 'live' ? ofLive : []),
-  ] as const;
-  return html`<div class="top"><h1>${title}</h1><nav class="choices" aria-label="Money">${places.map(
-    ([text, path]) =>
-      html`<a href="${address(visit, path)}" ${text === title ? html`aria-current="true"` : ''}>${text}</a>`,
-  )}</nav></div>`;
-}
 
 type Balance = Answered<'/admin/ledger/trial-balance'>;
 

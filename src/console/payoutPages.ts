@@ -3,7 +3,7 @@ import { pill } from './chartWords.ts';
 import { formOf } from './forms.ts';
 import { card, choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
-import { moneyTop } from './moneyPages.ts';
+import { moneyTop } from './moneyTop.ts';
 import { address, queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
 import { label, moment, money } from './words.ts';

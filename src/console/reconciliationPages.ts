@@ -4,7 +4,7 @@ import { eatDate } from '../time.ts';
 import { pill } from './chartWords.ts';
 import { formOf } from './forms.ts';
 import { idLink, withLinks } from './links.ts';
-import { moneyTop } from './moneyPages.ts';
+import { moneyTop } from './moneyTop.ts';
 import { toldAs } from './operatorEvents.ts';
 import { type Answered, address, queryOf, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';

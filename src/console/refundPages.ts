@@ -2,6 +2,7 @@ import { type Html, html } from '../pages/pages.ts';
 import { pill } from './chartWords.ts';
 import { choices, narrowed, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
+import { moneyTop } from './moneyTop.ts';
 import { queryInMode, type RowOf, type Show, type Visit } from './page.ts';
 import { merchantLinks } from './whose.ts';
 import { ago, label, money } from './words.ts';
@@ -45,7 +46,7 @@ export const showRefunds: Show = async (visit) => {
   const whose = [...new Set(list.data.map(({ merchant_id: id }) => id))];
   const isOther = !states.some(([state]) => state === (visit.query.get('state') ?? ''));
   const body = html`
-<div class="top"><h1>Refunds</h1></div>
+${moneyTop(visit, 'Refunds')}
 <div class="filters">${choices(visit, 'state', states)}${narrowed(visit, ['merchant', 'collection', ...(isOther ? ['state'] : [])])}</div>
 <section class="card" id="list" data-live>${refundsTable(visit, list.data, 'No refund like this.')}${pager(visit, list)}
 ${whose.length === 1 ? html`<p class="quiet">All of ${merchant(whose[0]!)}.</p>` : ''}</section>`;

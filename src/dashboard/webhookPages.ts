@@ -47,7 +47,10 @@ function endpointsTable(visit: Visit, endpoints: readonly Endpoint[]): Html {
         cell: ({ id, url }) => html`<a href="${address(`/webhooks/${id}`)}">${url}</a>`,
       },
       { head: t(words.health), cell: (endpoint) => healthPill(visit, endpoint) },
-      { head: t(words.since), cell: ({ failing_since: since }) => (since ? moment(visit, since) : '–') },
+      {
+        head: t(words.failingSince),
+        cell: ({ failing_since: since }) => (since ? moment(visit, since) : '–'),
+      },
     ],
     endpoints,
     t(words.noEndpoints),
@@ -108,8 +111,8 @@ function healthOf(visit: Visit, endpoint: Endpoint): Html {
   const { failing_since: since, disabled_at: at, event_types: types, description } = endpoint;
   return html`${at ? html`<p>${t(words.disabledAbout)}</p>` : since ? html`<p>${t(words.failingAbout)}</p>` : ''}${facts(
     [
-      ...(since ? [[`${t(words.failing)} ${t(words.since)}`, moment(visit, since)] as const] : []),
-      ...(at ? [[`${t(words.disabled)} ${t(words.since)}`, moment(visit, at)] as const] : []),
+      ...(since ? [[t(words.failingSince), moment(visit, since)] as const] : []),
+      ...(at ? [[t(words.disabledSince), moment(visit, at)] as const] : []),
       [t(words.events), types?.join(', ') ?? t(words.usualEvents)],
       ...(description ? [[t(words.fieldDescription), description] as const] : []),
       [t(words.made), moment(visit, endpoint.created_at)],
