@@ -38,6 +38,7 @@ import * as payouts from './payouts/admin.ts';
 import * as bankFiles from './payouts/bankFileAdmin.ts';
 import * as destinations from './payouts/destinationAdmin.ts';
 import * as paying from './payouts/routes.ts';
+import * as schedules from './payouts/scheduleAdmin.ts';
 import * as rails from './rails/admin.ts';
 import * as callbackRoutes from './rails/routes.ts';
 import * as reconciling from './reconciliation/admin.ts';
@@ -268,6 +269,8 @@ function payingRoutes(deps: OperatorDeps) {
     route('POST', '/admin/merchants/:id/destinations', 'operator', destinations.enterDestination(deps)),
     route('GET', '/admin/destinations', 'viewer', destinations.listDestinations(deps)),
     route('POST', '/admin/merchants/:id/payouts', 'operator', payouts.makePayout(deps)),
+    route('POST', '/admin/merchants/:id/schedules', 'operator', schedules.setSchedule(deps)),
+    route('GET', '/admin/merchants/:id/schedules', 'viewer', schedules.listSchedules(deps)),
     route('GET', '/admin/payouts', 'viewer', payouts.listPayouts(deps)),
     route('POST', '/admin/payout-files', 'operator', bankFiles.makeFile(deps)),
     route('GET', '/admin/payout-files', 'viewer', bankFiles.listFiles(deps)),

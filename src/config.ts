@@ -90,6 +90,8 @@ export interface PayoutConfig {
   feeTzs: number;
   /** Between a live destination's confirmation and its first payout. */
   destinationRestMs: number;
+  /** When on a day schedules look, after 00:00 in Dar es Salaam. */
+  scheduleAtMs: number;
 }
 
 export interface MpesaConfig {
@@ -320,6 +322,7 @@ function payoutsOf(is: Settings): PayoutConfig {
     },
     ...{ approvalFromTzs: is.PAYOUT_APPROVAL_FROM, feeTzs: is.PAYOUT_FEE },
     destinationRestMs: durationMs(is.PAYOUT_DESTINATION_REST)!,
+    scheduleAtMs: durationMs(is.PAYOUT_SCHEDULE_AT)!,
   };
 }
 

@@ -27,6 +27,7 @@ export type IdPrefix =
   | 'upl'
   | 'po'
   | 'dst'
+  | 'sch'
   | 'bkf';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */

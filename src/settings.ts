@@ -192,12 +192,14 @@ export const settings = Type.Object(
       1_000_000,
       'From this amount on a payout waits for the approval of somebody who did not ask for it.',
     ),
-    PAYOUT_MERCHANT_DAY_MAX: tzs(
-      50_000_000,
-      'Most that one merchant is paid out on a day in Dar es Salaam, in each mode.',
-    ),
+    PAYOUT_MERCHANT_DAY_MAX: tzs(50_000_000, 'Most that one merchant is paid out on a day, in each mode.'),
     PAYOUT_DAY_MAX: tzs(500_000_000, 'Most that all merchants together are paid out on such a day.'),
     PAYOUT_FEE: tzs(0, 'Fee of a payout, taken from the balance beside its amount.'),
+    PAYOUT_SCHEDULE_AT: duration(
+      'When schedules look on each of their days, after 00:00 in Dar es Salaam: by then the day’s money has settled.',
+      6 * limits.hourMs,
+      { atMost: '23h' },
+    ),
     PAYOUT_DESTINATION_REST: duration(
       'How long a live destination rests after its confirmation, before money may go there.',
       72 * limits.hourMs,

@@ -19,7 +19,14 @@ import {
 } from './ledger/ledger.ts';
 import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from './merchants/merchants.ts';
 import { operatorsSpec, proposalsSpec } from './operators/operators.ts';
-import { destinationsSpec, payoutDaysSpec, payoutFilesSpec, payoutsSpec } from './payouts/payouts.ts';
+import {
+  destinationsSpec,
+  payoutDaysSpec,
+  payoutFilesSpec,
+  payoutsSpec,
+  scheduledPayoutsSpec,
+  schedulesSpec,
+} from './payouts/payouts.ts';
 import {
   breakersSpec,
   callbacksSpec,
@@ -49,7 +56,7 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   settlementsSpec,
   ...[reconciliationsSpec, differencesSpec, statementsSpec, statementPagesSpec, statementLinesSpec],
   safeguardingSpec,
-  ...[payoutsSpec, destinationsSpec, payoutFilesSpec, payoutDaysSpec],
+  ...[payoutsSpec, destinationsSpec, payoutFilesSpec, payoutDaysSpec, schedulesSpec, scheduledPayoutsSpec],
   refundsSpec,
   stepsSpec,
   sharedPartsSpec,

@@ -41,8 +41,8 @@ import { Merchants } from './merchants/merchants.ts';
 import { Metrics, observeWork, type WorkObserver } from './metrics/metrics.ts';
 import { storesEdition } from './mongo.ts';
 import { Operators } from './operators/operators.ts';
-import { type PayoutDeps, payoutDefinitions } from './payouts/effects.ts';
-import { BankFiles, Destinations, Payouts } from './payouts/payouts.ts';
+import { payoutDefinitions } from './payouts/effects.ts';
+import { BankFiles, Destinations, Payouts, Schedules } from './payouts/payouts.ts';
 import { breakerCallEffects, breakerWriteEffects } from './rails/effects.ts';
 import {
   Bells,
@@ -95,6 +95,7 @@ import {
   WebhookPoster,
   Webhooks,
 } from './webhooks/webhooks.ts';
+import type { Whose } from './whose.ts';
 
 /** Joins each machine to its effects; the only file that knows all rooms. */
 
@@ -148,6 +149,7 @@ export interface Wired {
   reconciliations: Reconciliations;
   /** Money that merchants are paid, where it goes, and the files for the bank. */
   payouts: Payouts;
+  schedules: Schedules;
   destinations: Destinations;
   bankFiles: BankFiles;
   auditWatch: AuditWatch;
@@ -182,7 +184,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const webhooks = new Webhooks({ db, clock, config });
   const poster = posterOf(config, clock);
   // The engine needs the effects and some effects need the engine, which they reach when they run.
-  const late = {} as { actors: Actors; bells: Bells; settlements: Settlements };
+  const late = {} as { actors: Actors; bells: Bells; settlements: Settlements; payouts: Payouts };
   const railDeps = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railDeps, late);
   const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
@@ -199,7 +201,10 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     collection: collectionDeps,
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
-    payout: { db, rails, deliveriesOf: collectionDeps.deliveriesOf },
+    payout: {
+      ...{ db, rails, config, deliveriesOf: collectionDeps.deliveriesOf },
+      ...{ payouts: () => late.payouts, merchantOf: (id) => merchants.find(id) },
+    },
     refund: { db, rails, actors: () => late.actors, deliveriesOf: collectionDeps.deliveriesOf },
     breaker: { railNamed: (name) => (rails.live?.name === name ? rails.live : undefined) },
     reconciliation: { db, clock, rails, terms: differenceTerms, actors: () => late.actors },
@@ -217,7 +222,9 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const common = { db, actors, clock, log };
   const settlements = new Settlements(common);
   const bells = new Bells({ actors, queues, clock, log });
-  Object.assign(late, { actors, bells, settlements });
+  const reconciliations = new Reconciliations({ db, clock, config });
+  const paying = payoutRoom({ ...common, config, rails, isWithheld: withheldBy(reconciliations) });
+  Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
   const called = { secret: config.mpesa?.callbackSecret, heard: watch.heard };
   const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, ...called });
   return {
@@ -227,8 +234,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     operators: new Operators({ db, ...config }),
-    reconciliations: new Reconciliations({ db, clock, config }),
-    ...payoutRoom({ ...common, config, rails }),
+    ...{ reconciliations, ...paying },
     ...moneyRooms({ db, patientDb, actors, clock, log, config, rails, merchants, webhooks }),
   };
 }
@@ -263,7 +269,15 @@ function moneyRooms(parts: {
 }
 
 function payoutRoom(deps: ConstructorParameters<typeof Payouts>[0]) {
-  return { payouts: new Payouts(deps), destinations: new Destinations(deps), bankFiles: new BankFiles(deps) };
+  return {
+    ...{ payouts: new Payouts(deps), destinations: new Destinations(deps) },
+    ...{ bankFiles: new BankFiles(deps), schedules: new Schedules(deps) },
+  };
+}
+
+/** Test mode has no statements, and so no differences. */
+function withheldBy(reconciliations: Reconciliations) {
+  return async ({ merchantId, mode }: Whose) => mode === 'live' && reconciliations.holdsPayouts(merchantId);
 }
 
 function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {
@@ -307,7 +321,7 @@ interface EffectDeps {
   collection: CollectionDeps;
   webhook: WebhookDeps;
   settlement: Parameters<typeof settlementCallEffects>[0];
-  payout: PayoutDeps;
+  payout: Parameters<typeof payoutDefinitions>[0];
   refund: RefundDeps;
   breaker: Parameters<typeof breakerCallEffects>[0];
   reconciliation: Parameters<typeof reconciliationDefinitions>[0];

@@ -50,7 +50,7 @@ const navOf: Readonly<Record<string, NavKey>> = {
 };
 
 /** What a list says, for many at once. */
-const toldByLists: readonly string[] = ['operator.exported'];
+const toldByLists: readonly string[] = ['operator.exported', 'operator.planned'];
 
 async function headline(visit: Visit, actor: Actor): Promise<Html> {
   const { quarantined } = actor;

@@ -39,6 +39,8 @@ const stateNames: Readonly<Record<string, string>> = {
   'paid.watching': 'paid',
   'paid.resting': 'paid',
   entered: 'awaiting a second person',
+  awaitingDay: 'until its next day',
+  paying: 'making the payout',
   'pending.scheduled': 'being sent',
   'pending.extra': 'being sent',
   waiting: 'waiting to retry',
@@ -128,6 +130,8 @@ const timerNames: Readonly<Record<string, string>> = {
   silence: 'end of asking, a person decides',
   fileDelay: 'end of waiting for the next file',
   lookDelay: 'next look at the books',
+  dueDelay: 'its next day',
+  pauseDelay: 'next look, whether something is in the way still',
 };
 
 const eventNames: Readonly<Record<string, string>> = {
@@ -155,6 +159,12 @@ const eventNames: Readonly<Record<string, string>> = {
   'refund.succeeded': 'a refund was made',
   'refund.failed': 'a refund failed',
   'refund.foundPaid': 'a failed refund was made all the same',
+  'payout.made': 'the payout of the day was made',
+  'payout.skipped': 'too little for a payout',
+  'payout.hindered': 'something is in the way of the payout',
+  'operator.planned': 'operator: gave it another plan',
+  'operator.stopped': 'operator: stopped it',
+  'operator.started': 'operator: lets it go on',
   'operator.asked': 'operator: ask the network',
   'operator.resolved': 'operator: decided the outcome',
   'operator.reversed': 'operator: reversed',

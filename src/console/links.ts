@@ -18,6 +18,7 @@ const places: Readonly<Record<string, Place>> = {
   rpl_: actor,
   po_: actor,
   dst_: actor,
+  sch_: actor,
   bkf_: () => '/payouts/files',
   'stl.': actor,
   'brk.': actor,

@@ -4,6 +4,7 @@ import { formOf } from './forms.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryOf, type Show, type Visit } from './page.ts';
+import { payoutForms, scheduleCard } from './payingForms.ts';
 import { calendarPicture, paymentPictures, periodChoices, webhookPicture } from './pictures.ts';
 import type { Account, ApiKey, Destination, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
@@ -64,13 +65,14 @@ function stateOf(suspended: boolean): Html {
 export const showMerchant: Show = async (visit) => {
   const { mode } = visit;
   const id = visit.params.id!;
-  const [merchant, account, keys, endpoints, plans, destinations] = await Promise.all([
+  const [merchant, account, keys, endpoints, plans, destinations, schedules] = await Promise.all([
     visit.read('/admin/merchants/:id', { params: { id } }),
     visit.read('/admin/merchants/:id/account', { params: { id }, query: { mode } }),
     visit.read('/admin/merchants/:id/keys', { params: { id } }),
     visit.read('/admin/merchants/:id/endpoints', { params: { id } }),
     visit.read('/admin/fee-plans'),
     visit.read('/admin/destinations', { query: { merchant: id, mode, state: 'active' } }),
+    visit.read('/admin/merchants/:id/schedules', { params: { id } }),
   ]);
   const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
     list.data.filter((each) => each.mode === mode);
@@ -83,6 +85,7 @@ ${card(`Endpoints, ${mode}`, await endpointsTable(visit, ofMode(endpoints)))}
 ${card('To hand over', onboarding(visit, '<the key>'))}
 </div><aside class="side">
 ${balanceCard(visit, account)}
+${scheduleCard(visit, ofMode(schedules))}
 ${card('What holds for it', merchantFacts(visit, merchant, account))}
 ${card('What you can do', merchantForms(visit, merchant, plans.data, destinations.data))}
 </aside></div>
@@ -243,44 +246,6 @@ function merchantForms(
   return forms.some((form) => form.toString() !== '')
     ? html`${forms}`
     : html`<p class="quiet">You may look, and not change anything.</p>`;
-}
-
-/** Where the merchant's money may go, and that some of it goes there. */
-function payoutForms(visit: Visit, id: string, destinations: readonly Destination[]): Html[] {
-  const { mode } = visit;
-  return [
-    formOf(visit, {
-      id: 'destination',
-      to: 'POST /admin/merchants/:id/destinations',
-      params: { id },
-      title: `New ${mode} destination`,
-      fixed: { mode },
-      hint: 'Where payouts may go. Somebody else has to confirm it.',
-      fields: {
-        name: { label: 'holder of the account' },
-        number: { hint: 'A phone, a till or an account.' },
-        bank: { hint: 'Of a bank account.' },
-        rail: { label: 'paid over', hint: 'Empty: the network for a wallet, else by hand.' },
-      },
-      submit: 'Enter',
-    }),
-    formOf(visit, {
-      id: 'payout',
-      to: 'POST /admin/merchants/:id/payouts',
-      params: { id },
-      title: `Pay out, ${mode}`,
-      fixed: { mode },
-      hint: 'Held at once. From an amount on somebody else has to approve it.',
-      fields: {
-        amount: { label: 'amount, TZS' },
-        destination: {
-          choices: destinations.map(({ id, account }) => [id, `${account.name}, ${account.number}`] as const),
-        },
-      },
-      submit: 'Pay out',
-      isDangerous: mode === 'live',
-    }),
-  ];
 }
 
 function keysTable(visit: Visit, keys: readonly ApiKey[]): Html {

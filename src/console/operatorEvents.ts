@@ -93,6 +93,17 @@ export const operatorEvents: Readonly<Record<string, EventWords>> = {
     submit: 'Confirm',
     isDangerous: true,
   },
+  'operator.stopped': {
+    title: 'Stop it',
+    hint: 'Nothing is paid by itself until somebody starts it again. A payout that was made goes on.',
+    submit: 'Stop',
+  },
+  'operator.started': {
+    title: 'Go on',
+    hint: 'By its plan again, from its next day on; one that is paused looks at once.',
+    submit: 'Start',
+    isDangerous: true,
+  },
   'operator.removed': { title: 'Remove', hint: 'For good: no money goes there any more.', submit: 'Remove' },
   'operator.resent': {
     title: 'Send it again',

@@ -64,12 +64,13 @@ const machineByPrefix: Readonly<Record<string, string>> = {
   dif_: 'difference',
   po_: 'payout',
   dst_: 'destination',
+  sch_: 'schedule',
 };
 
 const ActorId = Type.Object({
   id: Type.String({
     maxLength: 80,
-    pattern: '^(?:col_|rf_|dlv_|we_|rpl_|dif_|po_|dst_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
+    pattern: '^(?:col_|rf_|dlv_|we_|rpl_|dif_|po_|dst_|sch_|stl\\.|brk\\.|rec\\.)[0-9A-Za-z._-]+$',
   }),
 });
 

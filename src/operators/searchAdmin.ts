@@ -11,7 +11,7 @@ import { entryOf } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { apiKeysSpec, dashboardLinksSpec, merchantsSpec } from '../merchants/merchants.ts';
 import { type Mode, modes } from '../mode.ts';
-import { destinationsSpec, payoutFilesSpec, payoutsSpec } from '../payouts/payouts.ts';
+import { destinationsSpec, payoutFilesSpec, payoutsSpec, schedulesSpec } from '../payouts/payouts.ts';
 import { breakersSpec } from '../rails/rails.ts';
 import { differencesSpec, reconciliationsSpec } from '../reconciliation/reconciliation.ts';
 import { refundsSpec } from '../refunds/refunds.ts';
@@ -44,6 +44,7 @@ const places: readonly {
   { prefix: 'dif_', object: 'difference', stored: differencesSpec.name, link: actorLink },
   { prefix: 'po_', object: 'payout', stored: payoutsSpec.name, link: actorLink },
   { prefix: 'dst_', object: 'destination', stored: destinationsSpec.name, link: actorLink },
+  { prefix: 'sch_', object: 'schedule', stored: schedulesSpec.name, link: actorLink },
   {
     prefix: 'bkf_',
     object: 'payout_file',

@@ -44,11 +44,7 @@ export async function countedIn(
   bounds: PayoutBounds,
 ): Promise<Write[]> {
   const days = daysOf(whose, day, bounds);
-  const found = await db
-    .collection<PayoutDayDoc>(payoutDaysSpec.name)
-    .find({ _id: { $in: days.map(({ _id }) => _id) } })
-    .toArray();
-  const asked = new Map(found.map(({ _id, askedTzs }) => [_id, Number(askedTzs)]));
+  const asked = await askedOn(db, days);
   return days.map(({ _id, maxTzs, whose: by }) => {
     const leftTzs = maxTzs - (asked.get(_id) ?? 0);
     if (amountTzs > leftTzs) {
@@ -66,6 +62,21 @@ export async function countedIn(
       onMiss: 'race',
     };
   });
+}
+
+/** How much a merchant can still be paid out today, by its limit and everybody's; never less than nothing. */
+export async function leftOfDay(db: Db, whose: Whose, atMs: number, bounds: PayoutBounds): Promise<number> {
+  const days = daysOf(whose, dayOf(atMs), bounds);
+  const asked = await askedOn(db, days);
+  return Math.max(0, Math.min(...days.map(({ _id, maxTzs }) => maxTzs - (asked.get(_id) ?? 0))));
+}
+
+async function askedOn(db: Db, days: readonly { _id: string }[]): Promise<Map<string, number>> {
+  const found = await db
+    .collection<PayoutDayDoc>(payoutDaysSpec.name)
+    .find({ _id: { $in: days.map(({ _id }) => _id) } })
+    .toArray();
+  return new Map(found.map(({ _id, askedTzs }) => [_id, Number(askedTzs)]));
 }
 
 /** What did not leave does not count against its day. */

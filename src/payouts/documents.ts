@@ -2,6 +2,7 @@ import { type ActorDoc, actorsSpec, type Doc, type MongoCollectionSpec } from '@
 import type { Long } from 'mongodb';
 import type { DestinationContext } from '../../machines/destination.ts';
 import type { PayoutContext } from '../../machines/payout.ts';
+import type { ScheduleContext } from '../../machines/schedule.ts';
 import type { Mode } from '../mode.ts';
 import { actorIndexes } from '../standing.ts';
 
@@ -78,6 +79,20 @@ export const payoutsSpec = actorsSpec({
     { key: { 'snapshot.context.receipt': 1 }, partial: { 'snapshot.context.receipt': { $type: 'string' } } },
   ],
 });
+
+/** When a merchant's available money is paid out by itself. What was agreed on stands in the chart's context. */
+export interface ScheduleDoc extends ActorDoc {
+  snapshot: { value: unknown; context: ScheduleContext & Record<string, unknown> };
+}
+
+export const schedulesSpec = actorsSpec({ name: 'schedules', indexes: actorIndexes });
+
+/** Which payout a schedule made for a date (`{schedule}:{date}`): of two there is one. */
+export interface ScheduledDoc extends Doc {
+  payoutId: string;
+}
+
+export const scheduledPayoutsSpec: MongoCollectionSpec = { name: 'scheduled_payouts' };
 
 /** Payouts that were written into one file for the bank. Which they are, the payouts themselves say. */
 export interface BankFileDoc extends Doc {

@@ -18,6 +18,7 @@ import {
   payoutMachine,
   type payoutWrites,
 } from '../../machines/payout.ts';
+import { type scheduleCalls, scheduleMachine, type scheduleWrites } from '../../machines/schedule.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type DeliveriesOf, eventId, recordEvent } from '../events/events.ts';
 import {
@@ -42,8 +43,16 @@ import {
 } from '../rails/rails.ts';
 import { outermost } from '../standing.ts';
 import { givenBack } from './bounds.ts';
-import { byHand, type DestinationDoc, destinationsSpec, type PayoutDoc, payoutsSpec } from './documents.ts';
+import {
+  byHand,
+  type DestinationDoc,
+  destinationsSpec,
+  type PayoutDoc,
+  payoutsSpec,
+  schedulesSpec,
+} from './documents.ts';
 import { presentPayout } from './present.ts';
+import { payOut, type ScheduleDeps } from './scheduling.ts';
 
 /** What the effects of a payout need from other rooms. */
 export interface PayoutDeps {
@@ -237,8 +246,22 @@ function worded({ message }: { message?: string }): { message?: string } {
   return message === undefined ? {} : { message };
 }
 
+function scheduleWriteEffects(): Record<(typeof scheduleWrites)[number], WriteEffect> {
+  return {
+    raiseAlert: ({ doc, at }, params) => {
+      const { _id: about, merchantId, mode, snapshot } = doc;
+      const { pausedBy } = snapshot.context as { pausedBy?: string };
+      return [raiseAlert({ kind: String(params.kind), at, about, merchantId, mode, detail: { pausedBy } })];
+    },
+  };
+}
+
+function scheduleCallEffects(deps: ScheduleDeps): Record<(typeof scheduleCalls)[number], CallEffect> {
+  return { payOut: { concurrency: 5, patienceMs: 30_000, run: (view) => payOut(deps, view) } };
+}
+
 /** The machines of the room, with their effects. */
-export function payoutDefinitions(deps: PayoutDeps): MachineDefinition[] {
+export function payoutDefinitions(deps: PayoutDeps & ScheduleDeps): MachineDefinition[] {
   return [
     {
       name: 'destination',
@@ -258,6 +281,15 @@ export function payoutDefinitions(deps: PayoutDeps): MachineDefinition[] {
       calls: payoutCallEffects(deps),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       shared: ['terms'],
+      migrations: {},
+    },
+    {
+      name: 'schedule',
+      plural: schedulesSpec.name,
+      machine: scheduleMachine,
+      idPrefix: 'sch',
+      writes: scheduleWriteEffects(),
+      calls: scheduleCallEffects(deps),
       migrations: {},
     },
   ];

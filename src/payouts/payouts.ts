@@ -20,9 +20,10 @@ import {
   type PayoutDoc,
   type PayoutStatus,
   payoutsSpec,
+  scheduledPayoutsSpec,
 } from './documents.ts';
 import { presentDestination, presentPayout } from './present.ts';
-import { AmountOutOfBounds, NoDestination, NoPayoutRail } from './refusals.ts';
+import { AmountOutOfBounds, NoDestination, NoPayoutRail, Withheld } from './refusals.ts';
 import type { DestinationObject, PayoutObject } from './schema.ts';
 
 export { type BankFileSum, BankFiles } from './bankFiles.ts';
@@ -30,6 +31,7 @@ export type { PayoutBounds } from './bounds.ts';
 export { Destinations } from './destinations.ts';
 export * from './documents.ts';
 export { maskedAccount, presentPayout } from './present.ts';
+export { Schedules } from './schedules.ts';
 
 /** Money that merchants are paid: made, read, cancelled (CONTRACT 22). Everything after that is the chart's. */
 
@@ -39,6 +41,8 @@ interface PayoutsOptions {
   clock: Clock;
   config: Pick<Config, 'payouts' | 'simulator'>;
   rails: Rails;
+  /** Whether a merchant's money may not leave until somebody has looked into a difference with the network. */
+  isWithheld(whose: Whose): Promise<boolean>;
 }
 
 /** What is asked for, and by whom. */
@@ -48,8 +52,8 @@ export interface NewPayout extends Whose {
   reference?: string | undefined;
   /** An operator's name, or the id of a key or of a schedule. */
   madeBy: string;
-  /** Of a schedule: the date, and the id that follows from it, so that there is one. */
-  scheduled?: { date: string; id: string };
+  /** Of a schedule: the date, for which it makes one. */
+  scheduled?: { date: string; scheduleId: string };
 }
 
 export interface PayoutQuery extends IdBounds {
@@ -63,6 +67,13 @@ interface Attendance {
   cause: Cause;
   /** Further writes of the commit, made of the answer. */
   writes(answer: PayoutObject): Write[];
+}
+
+/** The write by which a schedule has one payout for a date; another one is a `race`. */
+function claimOf({ scheduled }: NewPayout, payoutId: string): Write[] {
+  if (!scheduled) return [];
+  const doc = { _id: `${scheduled.scheduleId}:${scheduled.date}`, payoutId };
+  return [{ op: 'insert', into: scheduledPayoutsSpec.name, doc, onDuplicate: 'race' }];
 }
 
 export class Payouts {
@@ -87,10 +98,14 @@ export class Payouts {
    */
   async create(asked: NewPayout, attendance: Attendance): Promise<PayoutObject> {
     const { db, actors, clock, config } = this.#options;
-    const { merchantId, mode, amountTzs, madeBy, scheduled } = asked;
+    const { merchantId, mode, amountTzs, madeBy } = asked;
     const { minTzs, maxTzs } = config.payouts.bounds;
     if (amountTzs < minTzs || amountTzs > maxTzs)
       throw new AmountOutOfBounds(amountTzs, config.payouts.bounds);
+    if (await this.#options.isWithheld({ merchantId, mode }))
+      throw new Withheld(
+        'The network took a payment back that is in the books; nothing is paid out meanwhile.',
+      );
     const destination = await this.#destination(asked);
     const terms = await this.#termsOf(mode, destination.data.rail);
     await this.#checkFloat(mode, destination.data.rail, amountTzs);
@@ -98,14 +113,14 @@ export class Payouts {
     const needsApproval = amountTzs >= config.payouts.approvalFromTzs;
     return overtaken(async () => {
       const at = clock.now();
-      const id = scheduled?.id ?? newId('po', at);
+      const id = newId('po', at);
       const data = this.#dataOf(asked, destination, at);
       const input = { at, terms, isByHand, needsApproval, madeBy } satisfies PayoutInput;
       // The commit stores the answer, so it is made before there is a document.
       const born = { status: 'created', snapshot: { context: bornPayout(input) } } as const;
       const answer = presentPayout({ _id: id, mode, data, ...born });
       const counted = await countedIn(db, asked, { amountTzs, day: data.day }, config.payouts.bounds);
-      const writes = [...counted, ...attendance.writes(answer)];
+      const writes = [...counted, ...claimOf(asked, id), ...attendance.writes(answer)];
       await withHold(() =>
         actors.create(
           { machine: 'payout', id, input, merchantId, mode, data },

@@ -41,6 +41,7 @@ describe('operators and machines', () => {
         'difference',
         'destination',
         'payout',
+        'schedule',
         'refund',
         'breaker',
       ],

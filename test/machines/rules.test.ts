@@ -206,6 +206,7 @@ const contexts: Readonly<Record<string, fc.Arbitrary<object>>> = {
   refund: withTerms({ ...asking, pushRetryMs: odd, failureWatchMs: odd }),
   difference: withTerms({ askLadderMs: ladder, silentMs: odd, fileMs: odd, lookMs: odd }),
   destination: fc.record({ createdAt: at, restMs: odd, enteredBy: fc.string() }),
+  schedule: fc.record({ createdAt: at, dueAtMs: odd, retryMs: odd }),
   delivery: fc.record({ createdAt: at, retryAt: atOrNull, heldAt: atOrNull, holdMs: wait }),
   endpoint: fc.record({
     createdAt: at,

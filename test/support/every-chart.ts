@@ -83,6 +83,16 @@ import {
   replayWrites,
 } from '../../machines/replay.ts';
 import {
+  type Obstacle,
+  type Plan,
+  type ScheduleContext,
+  type ScheduleEvent,
+  type ScheduleInput,
+  scheduleCalls,
+  scheduleMachine,
+  scheduleWrites,
+} from '../../machines/schedule.ts';
+import {
   type SettlementContext,
   type SettlementEvent,
   type SettlementInput,
@@ -644,6 +654,49 @@ const refundModel: Model = {
   },
 };
 
+const plans: Readonly<Record<string, Plan>> = Object.fromEntries(
+  (['daily', 'weekdays', 'weekly'] as const).map((interval) => [
+    interval,
+    {
+      ...{ interval, weekday: interval === 'weekly' ? 2 : null, destinationId: 'dst_1' },
+      ...{ minimumTzs: 1_000, retainTzs: 0, capTzs: null },
+    },
+  ]),
+);
+
+const scheduleModel: Model = {
+  name: 'schedule',
+  machine: scheduleMachine as unknown as AnyStateMachine,
+  writes: scheduleWrites,
+  calls: scheduleCalls,
+  variants: Object.entries(plans).map(([name, plan]) => ({
+    name,
+    input: { at: startMs, plan, dayTimeMs: 6 * hourMs, retryMs: hourMs } satisfies ScheduleInput,
+  })),
+  moves: (position) => {
+    const { say, fire } = teller<ScheduleEvent>(position);
+    const reason = 'because';
+    const hindered = (obstacle: Obstacle) =>
+      say({ type: 'payout.hindered', obstacle }, `payout.hindered by ${obstacle}`);
+    return [
+      ...fire,
+      say({ type: 'payout.made', payout: 'po_1', amountTzs: 5_000 }),
+      say({ type: 'payout.skipped' }),
+      hindered('destination'),
+      hindered('limit'),
+      say({ type: 'operator.planned', plan: plans.daily!, dayTimeMs: 7 * hourMs, reason }),
+      say({ type: 'operator.planned', reason } as Untimed<ScheduleEvent>, 'operator.planned without a plan'),
+      say({ type: 'operator.stopped', reason }),
+      say({ type: 'operator.started', reason }),
+    ];
+  },
+  abstract: ({ state, context, timers }) => {
+    const { plan, day, doneDay, pausedBy } = context as unknown as ScheduleContext;
+    const isDone = doneDay !== null && doneDay === day;
+    return { state, interval: plan.interval, isDone, pausedBy, next: earliestOf(timers)?.id };
+  },
+};
+
 export const models: readonly Model[] = [
   collectionModel,
   deliveryModel,
@@ -656,4 +709,5 @@ export const models: readonly Model[] = [
   payoutModel,
   destinationModel,
   refundModel,
+  scheduleModel,
 ];

@@ -9,6 +9,7 @@ import type { PayoutContext } from '../../machines/payout.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
 import type { RefundContext } from '../../machines/refund.ts';
 import type { ReplayContext } from '../../machines/replay.ts';
+import type { ScheduleContext } from '../../machines/schedule.ts';
 import type { SettlementContext } from '../../machines/settlement.ts';
 import type { Chart, Position } from './charts.ts';
 import type { Model, Move } from './moves.ts';
@@ -58,6 +59,7 @@ export function checked(
   if (model.name === 'payout') checkPayout(step, past ?? nothing);
   if (model.name === 'destination') checkDestination(step);
   if (model.name === 'refund') checkRefund(step);
+  if (model.name === 'schedule') checkSchedule(step);
   return history;
 }
 
@@ -263,6 +265,24 @@ function checkPayout(step: Step, past: History): void {
 }
 
 /** Money goes to what another operator has confirmed and what has rested, and to nothing else. */
+/** It pays at its time, on no day twice, on days of its plan, and tells people of an obstacle once. */
+function checkSchedule({ before, after }: Step): void {
+  const { dueAtMs, doneDay, plan, dayTimeMs, pausedBy } = after.context as unknown as ScheduleContext;
+  const past = before?.context as ScheduleContext | undefined;
+  if (after.state === 'awaitingDay') {
+    const sinceMidnight = (dueAtMs + 3 * 3_600_000) % 86_400_000;
+    if (past?.dueAtMs !== dueAtMs) expect(sinceMidnight, 'its time of the day').to.equal(dayTimeMs);
+    const day = Math.floor((dueAtMs + 3 * 3_600_000) / 86_400_000);
+    if (doneDay !== null) expect(day, 'not again on a day that is done').to.be.above(doneDay);
+    const weekday = new Date(day * 86_400_000).getUTCDay() || 7;
+    if (plan.interval === 'weekdays') expect(weekday).to.be.below(6);
+    if (plan.interval === 'weekly') expect(weekday).to.equal(plan.weekday);
+  }
+  const isTold = names(after).includes('raiseAlert');
+  if (isTold) expect([after.state, past?.pausedBy === pausedBy]).to.deep.equal(['paused', false]);
+  if (names(after).includes('payOut')) expect(after.state).to.equal('paying');
+}
+
 function checkDestination({ before, after }: Step): void {
   const { confirmedBy, enteredBy, needsSecond, restMs, usableAt, confirmedAt, removedAt } =
     after.context as unknown as DestinationContext;

@@ -6,7 +6,7 @@ import { momentTyped } from '../../src/time.ts';
 import { faultTable } from '../../src/webhooks/faults.ts';
 import { models } from '../support/every-chart.ts';
 
-const toldElsewhere = ['operator.exported', 'operator.updated'];
+const toldElsewhere = ['operator.exported', 'operator.planned', 'operator.updated'];
 
 /** Before a chart is added here: are the words of the form, and those of a step, true of it too? */
 const sameForAll = {
