@@ -1,6 +1,5 @@
-import type { Doc, MongoCollectionSpec, Write } from '@kusanya/durable-actors';
+import type { MongoCollectionSpec } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
-import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
 import { eatDate } from '../time.ts';
@@ -63,22 +62,6 @@ export async function trialBalance(db: Db, mode: Mode): Promise<TrialBalance> {
   return { mode, accounts, debitTzs, creditTzs, differenceTzs: debitTzs - creditTzs };
 }
 
-/**
- * The write that closes a mode's book at the last midnight in Dar es Salaam, from the closing before and what
- * was posted since; undefined when that is done. To be asked for hours after midnight, when nothing that was
- * posted before it can still be on its way. Of two processes that close at once one loses a `race`.
- */
-export async function closingOf(db: Db, mode: Mode, nowMs: number): Promise<Write | undefined> {
-  const untilMs = Math.floor((nowMs + limits.eatOffsetMs) / limits.dayMs) * limits.dayMs - limits.eatOffsetMs;
-  const last = await newestClosing(db, mode);
-  if (last && last.until.getTime() >= untilMs) return undefined;
-  const sums = await sumsBefore(db, mode, new Date(untilMs), last);
-  const accounts = sums.map(as64Bits);
-  const date = eatDate(untilMs);
-  const doc: Doc = { _id: `${mode}:${date}`, mode, until: new Date(untilMs), accounts };
-  return { op: 'insert', into: closingsSpec.name, doc, onDuplicate: 'race' };
-}
-
 function as64Bits({ account, debitTzs, creditTzs }: Sum) {
   return { account, debitTzs: int64(debitTzs), creditTzs: int64(creditTzs) };
 }
@@ -109,8 +92,9 @@ export async function* unevenClosings(db: Db, { from, until }: Span): AsyncGener
 }
 
 /**
- * The closing at a midnight that is over. One that was never made (the service stood still, or is older than closings)
- * is made now: from the next later one less what was posted between, or else as the last is.
+ * The closing at a midnight, made if there is none. To be asked for hours after it, when nothing that was posted before it
+ * can still be on its way. It goes on from the latest one; one that was never made (the service stood still, or is
+ * older than closings) is the next later one less what was posted between.
  */
 export async function closingAt(db: Db, mode: Mode, until: Date): Promise<ClosingDoc> {
   const stored = db.collection<ClosingDoc>(closingsSpec.name);

@@ -27,7 +27,7 @@ export {
   clearingPage,
   holdersOf,
 } from './clearing.ts';
-export { closingOf, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
+export { closingAt, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
 export {
   auditsSpec,
   type Day,

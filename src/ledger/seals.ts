@@ -37,10 +37,13 @@ export async function hashed(
   let count = 0;
   const stored = db.collection<{ _id: string }>(name);
   const options = { ...shape, raw: true, batchSize: 1_000 };
-  const documents = stored.find(filter as Filter<{ _id: string }>, options) as AsyncIterable<unknown>;
-  for await (const bytes of documents) {
-    hash.update(bytes as Uint8Array);
-    count += 1;
+  const cursor = stored.find<Uint8Array>(filter as Filter<{ _id: string }>, options);
+  // What has come is taken at once: a promise for each document would cost more than its hash.
+  while (await cursor.hasNext()) {
+    for (const bytes of cursor.readBufferedDocuments()) {
+      hash.update(bytes);
+      count += 1;
+    }
   }
   return { count, hash: hash.digest('hex') };
 }

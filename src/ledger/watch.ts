@@ -3,10 +3,11 @@ import type { Db, Timestamp } from 'mongodb';
 import { raiseAlert } from '../alerts.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { modes } from '../mode.ts';
 import { type AuditCursor, type AuditReport, auditRecent } from './auditor.ts';
 import { type Breach, identityOf } from './breach.ts';
 import { asStored, type Understood } from './captures.ts';
-import { closingOf } from './closings.ts';
+import { closingAt } from './closings.ts';
 import { auditsSpec, type Day, daysOf, verifiedUpTo } from './days.ts';
 import { Night, type NightDoc, type NightReport, nightsOf } from './night.ts';
 import { daysLeft } from './past.ts';
@@ -157,9 +158,9 @@ export class AuditWatch {
   async #night(at: number, isWhole: boolean): Promise<NightReport> {
     const { db, clock, understood = asStored, pastMs: longest = pastMs } = this.#options;
     const beganMs = clock.now();
-    await this.#close();
     const tell = (breaches: readonly Breach[]) => this.#tell(breaches, clock.now());
     const midnight = midnightBefore(beganMs);
+    for (const mode of modes) await closingAt(db, mode, midnight);
     const options = {
       db,
       clock,
@@ -173,17 +174,6 @@ export class AuditWatch {
     const asked = { _id: 'whole' as const, askedAt: new Date(at) };
     if (isWhole) await this.#wholes.updateOne(asked, { $set: { endedAt: new Date(clock.now()) } });
     return report;
-  }
-
-  /** Closes each mode's book at the midnight before, three hours ago at the least. */
-  async #close(): Promise<void> {
-    const { db, clock, commit, log } = this.#options;
-    for (const mode of ['live', 'test'] as const) {
-      const closing = await closingOf(db, mode, lastQuietHourMs(clock.now()));
-      // Another process may have closed it meanwhile: the audit that follows checks whatever is there.
-      if (closing)
-        await commit([closing]).catch((error) => log.debug({ error: String(error) }, 'not closed'));
-    }
   }
 
   /** Resolves when no night's audit is running in this process. */

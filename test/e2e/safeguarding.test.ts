@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { closingOf, collectionSucceeded, post, statementFollowed } from '../../src/ledger/ledger.ts';
+import { closingAt, collectionSucceeded, post, statementFollowed } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
-import { eatDate } from '../../src/time.ts';
+import { dateDueAtMs, eatDate } from '../../src/time.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const { dayMs } = limits;
@@ -29,8 +29,7 @@ describe('the safeguarding report', () => {
       ...{ providerReference: 'R1', effectiveAtMs: atMs, postedAtMs: atMs },
     };
     await actors.commit(post(collectionSucceeded(payment, { settlesOn: '2099-01-01', stripe: 1 })));
-    const closing = await closingOf(db, 'live', clock.now());
-    await actors.commit([closing!]);
+    await closingAt(db, 'live', new Date(dateDueAtMs(eatDate(clock.now()))));
   });
   after(() => test.stop());
 

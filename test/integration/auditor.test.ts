@@ -6,7 +6,7 @@ import {
   AuditWatch,
   auditAll,
   auditRecent,
-  closingOf,
+  closingAt,
   collectionSucceeded,
   type JournalEntry,
   latePaymentAccepted,
@@ -16,6 +16,7 @@ import {
 } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 import { int64 } from '../../src/mongo.ts';
+import { dateDueAtMs, eatDate } from '../../src/time.ts';
 import { collectionWrite, eventWrite, nudge, plant, success } from '../support/books.ts';
 import {
   auditMs,
@@ -333,7 +334,7 @@ const faults: Fault[] = [
       const early = payment({ postedAtMs: startMs - 2 * dayMs });
       await histories.written(success(early, null));
       // As a night does it: three hours after the midnight.
-      await histories.written([(await closingOf(histories.db, 'live', startMs - dayMs / 8))!]);
+      await closingAt(histories.db, 'live', new Date(dateDueAtMs(eatDate(startMs - dayMs / 8))));
       const [closing] = await histories.db.collection<Doc>('ledger_closings').find({}).toArray();
       await set(histories, 'ledger_closings', closing!._id, { 'accounts.0.debitTzs': int64(1) });
     },
