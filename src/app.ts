@@ -26,6 +26,7 @@ import { type MetricsDeps, showMetrics } from './metrics/routes.ts';
 import { type About, errorCodesOf, openApi } from './openapi.ts';
 import * as actors from './operators/actorAdmin.ts';
 import * as operators from './operators/admin.ts';
+import { showArchive, showArchivePlan } from './operators/archiveAdmin.ts';
 import * as audit from './operators/auditAdmin.ts';
 import * as machines from './operators/machineAdmin.ts';
 import * as overview from './operators/overviewAdmin.ts';
@@ -95,7 +96,7 @@ function keyedRoutes(deps: MerchantDeps) {
     route('GET', '/v1/collections/:id', 'merchant', payments.showCollection(collections)),
     route('GET', '/v1/whoami', 'merchant', whoami()),
     route('GET', '/v1/balance', 'merchant', balances.showBalance(readBalance)),
-    route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, told)),
+    route('GET', '/v1/events', 'merchant', events.listEvents(readEvents, tails, deps.eventsBegin, told)),
     route('GET', '/v1/events/:id', 'merchant', events.showEvent(readEvent, told)),
     route('POST', '/v1/events/:id/resend', 'merchant', webhooks.resend(deps)),
     // Additions to the interface.
@@ -204,6 +205,8 @@ export function operatorRoutes(deps: OperatorDeps) {
     route('GET', '/admin/deliveries/:id', 'viewer', deliveries.showDelivery(deps)),
     route('POST', '/admin/deliveries/:id/resend', 'operator', deliveries.resendDelivery(deps)),
     route('GET', '/admin/events/:id', 'viewer', eventsAdmin.showEvent(deps)),
+    route('GET', '/admin/archive', 'viewer', showArchive(deps)),
+    route('GET', '/admin/archive/plan', 'viewer', showArchivePlan(deps)),
     route('GET', '/admin/queues', 'viewer', queues.listQueues(deps)),
     route('GET', '/admin/rails', 'viewer', rails.listRails(deps)),
     route('GET', '/admin/reviews', 'viewer', collections.listReviews(deps)),

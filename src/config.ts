@@ -2,16 +2,10 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import { durationMs, formats, listOf, rangeMs } from './formats.ts';
+import { durationMs, formats, listOf, rangeMs, retentionMs } from './formats.ts';
+import { nearestSetting } from './nearestSetting.ts';
 import { settingRules } from './settingRules.ts';
-import {
-  nearestSetting,
-  type Setting,
-  type Settings,
-  settingEntries,
-  settings,
-  vocabulary,
-} from './settings.ts';
+import { type Setting, type Settings, settingEntries, settings, vocabulary } from './settings.ts';
 
 /** Environment → frozen Config. Nothing else reads the environment. The settings themselves are in settings.ts. */
 export interface Config {
@@ -76,10 +70,18 @@ export interface Config {
   mpesa: MpesaConfig | undefined;
   /** Further titles of columns in M-Pesa's statements: `receipt=Risiti;details=Maelezo`. */
   mpesaStatementColumns: string;
+  archive: ArchiveConfig;
   /** Operators' alerts are posted here too. */
   alertWebhookUrl: string | undefined;
   /** Tests only: the named point at which the process kills itself. */
   failpoint: string | undefined;
+}
+
+/** What MongoDB need not keep, and where it goes. */
+export interface ArchiveConfig {
+  dir: string | undefined;
+  /** After so long each kind goes to the archive; undefined: never. */
+  keptMs: Readonly<Record<'history' | 'events' | 'evidence', number | undefined>>;
 }
 
 /** Money that leaves. Amounts are whole shillings. */
@@ -249,7 +251,7 @@ function readSecret(name: string, file: string, faults: Fault[]): string | undef
 }
 
 const ownPrefixes =
-  /^(WEBHOOK|SETTLEMENT|REFUND|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|MPESA|KUSANYA)_/;
+  /^(WEBHOOK|SETTLEMENT|REFUND|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|RETENTION|ARCHIVE|MPESA|KUSANYA)_/;
 
 /** Kubernetes and old Docker links set such names for every service that is called, say, "kusanya". */
 const setByPlatforms = /_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$/;
@@ -309,6 +311,14 @@ function toConfig(is: Settings): Config {
     simulator: { delayMinMs, delayMaxMs, speed: is.SIMULATOR_SPEED },
     mpesa: mpesaOf(is),
     mpesaStatementColumns: is.MPESA_STATEMENT_COLUMNS,
+    archive: {
+      dir: is.ARCHIVE_DIR,
+      keptMs: {
+        history: retentionMs(is.RETENTION_HISTORY),
+        events: retentionMs(is.RETENTION_EVENTS),
+        evidence: retentionMs(is.RETENTION_EVIDENCE),
+      },
+    },
     alertWebhookUrl: is.ALERT_WEBHOOK_URL,
     failpoint: is.FAILPOINT,
   };

@@ -30,6 +30,14 @@ export function rangeMs(text: string): [min: number, max: number] {
   return [min!, max!];
 }
 
+/** `keep` is undefined: for ever; `400d` → 34,560,000,000. NaN for what is neither. */
+export function retentionMs(text: string): number | undefined {
+  return text === 'keep' ? undefined : (durationMs(text) ?? Number.NaN);
+}
+
+/** Longer than anything of the service looks back by itself: a held delivery 30 days, a count of what came late two. */
+const retentionLeastMs = 90 * limits.dayMs;
+
 const unitMs = { d: limits.dayMs, h: limits.hourMs, m: limits.minuteMs, s: limits.secondMs, ms: 1 };
 
 /** Kinds of text beyond JSON Schema's: what counts as one, and how a fault asks for it. */
@@ -42,6 +50,10 @@ export const formats = {
   durationRange: {
     is: (text: string) => text.split('..').length === 2 && text.split('..').every(isDuration),
     wants: 'two durations such as 10s..20s',
+  },
+  retention: {
+    is: (text: string) => retentionMs(text) === undefined || retentionMs(text)! >= retentionLeastMs,
+    wants: `keep, or a duration of at least ${retentionLeastMs / limits.dayMs}d such as 400d`,
   },
   cidrs: {
     is: (text: string) => listOf(text).every((cidr) => ipaddr.isValidCIDR(cidr)),

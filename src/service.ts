@@ -153,7 +153,7 @@ async function retire({ patientDb, lease, log }: Wired): Promise<void> {
 
 async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
   const { runtime, queues, clock, log, config, db, settlements, bells, webhookDeps } = wired;
-  const { auditWatch, callbacks, tallier } = wired;
+  const { auditWatch, callbacks, tallier, archiver } = wired;
   const sweep = { kind: 'timer', id: 'sweep' } as const;
   const teller = new AlertTeller({ db, clock, log, url: config.alertWebhookUrl });
   const chores: Chore[] = [
@@ -164,6 +164,7 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
     },
     { name: 'audit', everyMs: limits.minuteMs, run: async () => void (await auditWatch.recent()) },
     { name: 'full audit', everyMs: limits.minuteMs, run: () => auditWatch.nightly() },
+    { name: 'archive', everyMs: limits.minuteMs, run: () => archiver.nightly() },
     { name: 'tallies', everyMs: limits.minuteMs, run: () => tallier.run() },
     { name: 'midnight', everyMs: limits.minuteMs, run: () => settlements.schedule(queues) },
     {
@@ -182,6 +183,7 @@ async function startWorker(wired: Wired, stops: Stops): Promise<Sweeper> {
   await settlements.start(queues);
   const sweeper = runtime.startSweep(config.sweepIntervalMs, chores);
   stops.push(async () => {
+    await archiver.stop();
     await runtime.stop(10 * limits.secondMs);
     await bells.flush();
   });
@@ -246,13 +248,14 @@ async function startListeners(
     const merchantApp = createMerchantApp({
       ...{ clock, log, config, collections, refunds, payouts, health, observe, db, merchants },
       operators: wired.operators,
-      readHistory: (actor, limit) => readHistory(db, actor, limit),
+      readHistory: async (actor, limit) => (await readHistory(wired, actor, limit)).lines,
       authenticate: (secret) => merchants.authenticate(secret),
       idempotency: new IdempotencyStore({ db, clock, secretsKey: config.secretsKey }),
       rateLimiter: new RateLimiter({ redis: queues.redis, prefix: config.redisPrefix }),
       readBalance: ({ merchantId, mode }) => readBalance(db, merchantId, mode),
       readEvent: (whose, id) => events.show(whose, id),
       readEvents: (whose, query) => events.list(whose, query),
+      eventsBegin: () => wired.archive.beginsAt('events'),
       tails: wired.tails,
       endpoints: wired.ownEndpoints,
       revokeOwnKey: (principal) => merchants.revokeOwn(principal, (writes) => wired.actors.commit(writes)),

@@ -23,6 +23,14 @@ export const settingRules: { of: SettingName[]; broken: (is: Settings) => string
         : undefined,
   })),
   {
+    of: ['ARCHIVE_DIR', 'RETENTION_HISTORY', 'RETENTION_EVENTS', 'RETENTION_EVIDENCE'],
+    broken: (is) =>
+      !is.ARCHIVE_DIR &&
+      [is.RETENTION_HISTORY, is.RETENTION_EVENTS, is.RETENTION_EVIDENCE].some((each) => each !== 'keep')
+        ? 'is required where a RETENTION_ setting is not `keep`: the folder that the archive goes to.'
+        : undefined,
+  },
+  {
     of: ['AMOUNT_MIN', 'AMOUNT_MAX'],
     broken: (is) =>
       is.AMOUNT_MIN > is.AMOUNT_MAX

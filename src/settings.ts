@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { durationText, type formats } from './formats.ts';
 import { limits } from './limits.ts';
+import { retentionSettings } from './retentionSettings.ts';
 import { columnNames } from './statementColumns.ts';
 
 /**
@@ -279,6 +280,8 @@ export const settings = Type.Object(
       format: 'webAddress',
     }),
 
+    ...retentionSettings,
+
     SIMULATOR_DELAY: text("How long the test rail's customer takes to answer.", {
       section: 'Test mode',
       format: 'durationRange',
@@ -375,26 +378,4 @@ export function renderSettingsTable(): string {
     return `| \`${name}\` | ${given} | ${setting.description} |`;
   });
   return ['| setting | default | what it does |', '|---|---|---|', ...rows].join('\n');
-}
-
-/** The setting that a misspelt name most likely means; undefined when none is near. */
-export function nearestSetting(name: string): string | undefined {
-  const meant = name.replace(/_FILE$/, ''); // only secrets may come from files
-  const [nearest] = settingEntries
-    .map(([known]) => ({ known, distance: edits(meant, known) }))
-    .sort((a, b) => a.distance - b.distance);
-  return nearest!.distance <= Math.ceil(name.length / 3) ? nearest!.known : undefined;
-}
-
-/** How many letters must be added, taken away or changed to make `b` of `a` (Levenshtein). */
-function edits(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++) {
-      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (letter === b[j] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

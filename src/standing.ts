@@ -24,6 +24,11 @@ declare module '@kusanya/durable-actors' {
      * apart; `fields` keeps `place` (`placeOf`) and the outermost state as `status`. Absent: all are indexed.
      */
     crowded?: readonly string[];
+    /**
+     * The states in which an actor has ended: nothing is to come of itself, and nobody waits for a person. What such a one
+     * did can go to the archive. None: it never ends. Absent: nobody has said so, and everything is kept.
+     */
+    ended?: readonly string[];
   }
 }
 

@@ -1,5 +1,6 @@
 import { leasesSpec, type MongoCollectionSpec, sharedPartsSpec, stepsSpec } from '@kusanya/durable-actors';
 import { alertsSpec } from './alerts.ts';
+import { archiveFilesSpec, archiveRunsSpec } from './archive/archive.ts';
 import { collectionsSpec } from './collections/collections.ts';
 import { sessionsSpec } from './console/console.ts';
 import { dashboardSessionsSpec } from './dashboard/dashboard.ts';
@@ -82,4 +83,5 @@ export const mongoCollectionSpecs: readonly MongoCollectionSpec[] = [
   ...[talliesSpec, tallyProgressSpec],
   dashboardLinksSpec,
   dashboardSessionsSpec,
+  ...[archiveFilesSpec, archiveRunsSpec],
 ];

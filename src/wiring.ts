@@ -15,16 +15,15 @@ import type { Db } from 'mongodb';
 import type { AnyMachineSnapshot } from 'xstate';
 import { breakerMachine } from '../machines/breaker.ts';
 import { collectionMachine } from '../machines/collection.ts';
-import { deliveryMachine } from '../machines/delivery.ts';
-import { endpointMachine } from '../machines/endpoint.ts';
-import { replayMachine } from '../machines/replay.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import { quarantineAlert } from './alerts.ts';
+import { type Archive, type Archiver, openArchive } from './archive/archive.ts';
 import {
   Collections,
   collectionMigrations,
   collectionsSpec,
   crowdedStates,
+  endedStates,
   planOfCollections,
   readable,
   sampleCollection,
@@ -74,27 +73,9 @@ import {
   settlesByDelay,
 } from './settlement/settlement.ts';
 import { outermost, placeOf } from './standing.ts';
-import { Tallier } from './tallies/tallies.ts';
-import {
-  deliveryCallEffects,
-  deliveryWriteEffects,
-  endpointCallEffects,
-  endpointWriteEffects,
-  replayCallEffects,
-  type WebhookDeps,
-} from './webhooks/effects.ts';
-import {
-  deliveriesSpec,
-  deliveryMigrations,
-  endpointMigrations,
-  endpointsSpec,
-  OwnEndpoints,
-  planOfDeliveries,
-  replaysSpec,
-  Slots,
-  WebhookPoster,
-  Webhooks,
-} from './webhooks/webhooks.ts';
+import { readTallyState, Tallier } from './tallies/tallies.ts';
+import { type WebhookDeps, webhookDefinitions } from './webhooks/effects.ts';
+import { OwnEndpoints, Slots, WebhookPoster, Webhooks } from './webhooks/webhooks.ts';
 import type { Whose } from './whose.ts';
 
 /** Joins each machine to its effects; the only file that knows all rooms. */
@@ -154,6 +135,8 @@ export interface Wired {
   bankFiles: BankFiles;
   auditWatch: AuditWatch;
   tallier: Tallier;
+  archive: Archive;
+  archiver: Archiver;
   /** Why requests were refused. */
   refusals: Refusals;
   feePlans: FeePlans;
@@ -225,6 +208,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const reconciliations = new Reconciliations({ db, clock, config });
   const paying = payoutRoom({ ...common, config, rails, isWithheld: withheldBy(reconciliations) });
   Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
+  const parts = { db, patientDb, clock, log, config };
+  const past = pastOf({ ...parts, lease, charts: actors.definitions });
   const called = { secret: config.mpesa?.callbackSecret, heard: watch.heard };
   const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, ...called });
   return {
@@ -235,7 +220,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     operators: new Operators({ db, ...config }),
     ...{ reconciliations, ...paying },
-    ...moneyRooms({ db, patientDb, actors, clock, log, config, rails, merchants, webhooks }),
+    ...moneyRooms({ ...parts, actors, rails, merchants, webhooks, archive: past.archive }),
+    ...past,
   };
 }
 
@@ -250,22 +236,33 @@ function moneyRooms(parts: {
   rails: Rails;
   merchants: Merchants;
   webhooks: Webhooks;
+  archive: Archive;
 }) {
-  const { patientDb, merchants, webhooks, ...shared } = parts;
+  const { patientDb, merchants, webhooks, archive, ...shared } = parts;
   const { db, actors, clock, log, config, rails } = shared;
   const commit = (writes: Write[]) => actors.commit(writes);
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit });
-  const patient = { db: patientDb, clock, log };
+  const understood = { ...readable(actors), eventsBegin: () => archive.beginsAt('events') };
   return {
     feePlans,
     collections: new Collections({ ...shared, feePlan: (id) => feePlans.current(id) }),
     refunds: new Refunds({ db, actors, clock, rails, windowMs: config.refundWindowMs }),
     ownEndpoints: new OwnEndpoints({ db, actors, clock, merchants, webhooks, sample: sampleCollection }),
     settlementReader: new SettlementReader(db, (doc) => shown(actors.definition('settlement'), doc)),
-    auditWatch: new AuditWatch({ ...patient, understood: readable(actors), commit }),
-    tallier: new Tallier(patient),
+    auditWatch: new AuditWatch({ db: patientDb, clock, log, understood, commit }),
   };
+}
+
+/** What counts the past, and what takes it out of MongoDB once it is counted. */
+function pastOf(parts: Parameters<typeof openArchive>[0]) {
+  const { db, patientDb, clock, log } = parts;
+  const { archive, archiver } = openArchive({
+    ...parts,
+    mayGo: async (kind) => kind !== 'events' || (await readTallyState(db)).every(({ isWhole }) => isWhole),
+  });
+  const beginsAt = () => archive.beginsAt('events');
+  return { archive, archiver, tallier: new Tallier({ db: patientDb, clock, log, beginsAt }) };
 }
 
 function payoutRoom(deps: ConstructorParameters<typeof Payouts>[0]) {
@@ -334,6 +331,7 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       name: 'collection',
       plural: collectionsSpec.name,
       machine: collectionMachine,
+      ended: endedStates,
       idPrefix: 'col',
       planOf: planOfCollections,
       writes: collectionWriteEffects(deps.collection),
@@ -346,38 +344,12 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       shared: ['terms'],
       migrations: collectionMigrations,
     },
-    {
-      name: 'delivery',
-      plural: deliveriesSpec.name,
-      machine: deliveryMachine,
-      idPrefix: 'dlv',
-      planOf: planOfDeliveries,
-      writes: deliveryWriteEffects(),
-      calls: deliveryCallEffects(deps.webhook),
-      migrations: deliveryMigrations,
-    },
-    {
-      name: 'endpoint',
-      plural: endpointsSpec.name,
-      machine: endpointMachine,
-      idPrefix: 'we',
-      writes: endpointWriteEffects(),
-      calls: endpointCallEffects(deps.webhook),
-      migrations: endpointMigrations,
-    },
-    {
-      name: 'replay',
-      plural: replaysSpec.name,
-      machine: replayMachine,
-      idPrefix: 'rpl',
-      writes: {},
-      calls: replayCallEffects(deps.webhook),
-      migrations: {},
-    },
+    ...webhookDefinitions(deps.webhook),
     {
       name: 'settlement',
       plural: settlementsSpec.name,
       machine: settlementMachine,
+      ended: ['settled'],
       writes: settlementWriteEffects(),
       calls: settlementCallEffects(deps.settlement),
       migrations: settlementMigrations,
@@ -389,6 +361,7 @@ function definitionsOf(deps: EffectDeps): MachineDefinition[] {
       name: 'breaker',
       plural: breakersSpec.name,
       machine: breakerMachine,
+      ended: [],
       writes: breakerWriteEffects(),
       calls: breakerCallEffects(deps.breaker),
       migrations: breakerMigrations,

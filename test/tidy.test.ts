@@ -25,11 +25,12 @@ import {
  */
 /** Rooms of src, each with the rooms it may import besides machines and tools. Payments never walk back. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
+  archive: [],
   charts: [],
   collections: ['events', 'ledger', 'merchants', 'rails', 'webhooks'],
   console: ['charts', 'http', 'pages'],
   dashboard: ['http', 'pages'],
-  desk: ['http'],
+  desk: ['archive', 'http'],
   docs: ['http', 'pages'],
   events: [],
   http: [],
@@ -38,6 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   merchants: [],
   metrics: ['collections', 'ledger', 'settlement', 'webhooks'],
   operators: [
+    'archive',
     'charts',
     'collections',
     'desk',
@@ -80,6 +82,7 @@ const routesFile = new RegExp(`^(routes|[a-z][A-Za-z]*Routes)\\.ts$|${adminFile.
 
 /** What operators see and do in one room touches others: every room that a payment visits, and the operators' kit. */
 const adminMayImport: readonly string[] = [
+  'archive',
   'collections',
   'desk',
   'events',

@@ -39,6 +39,13 @@ export const lateStates = ['failed', 'expired'].flatMap((status) =>
   // A return that no newer code has touched has no inner states.
   ['held', 'returning', 'returning.polling'].map((state) => `${status}.latePaid.${state}`),
 );
+/** Where a payment has ended: no timer runs, and no money waits for anybody. */
+export const endedStates: readonly string[] = [
+  'succeeded.standing',
+  'succeeded.reversed',
+  ...['failed', 'expired'].flatMap((status) => [`${status}.resting`, `${status}.latePaid.returned`]),
+];
+
 /** Payment requests: made, read and listed (CONTRACT 8). Everything after that is the chart's. */
 export const collectionsSpec = actorsSpec({
   name: 'collections',

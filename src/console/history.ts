@@ -3,7 +3,7 @@ import { type Html, html, trusted } from '../pages/pages.ts';
 import { eventWords, pill, stateWords } from './chartWords.ts';
 import { choices } from './layout.ts';
 import { withLinks } from './links.ts';
-import type { Visit } from './page.ts';
+import { type Answered, address, type Visit } from './page.ts';
 import type { Actor, Step } from './shapes.ts';
 import { moment, reasonWords, span } from './words.ts';
 
@@ -13,6 +13,8 @@ export interface Walk {
   steps: readonly Step[];
   /** More steps than are shown. */
   isCut: boolean;
+  /** What of it was in the archive. */
+  archive: Answered<'/admin/actors/:id/history'>['archive'];
   /** Index of the step that is looked at; undefined for now. */
   at: number | undefined;
 }
@@ -22,6 +24,7 @@ const stepsMax = 1_000;
 export async function walkOf(visit: Visit, actor: Actor): Promise<Walk> {
   const steps: Step[] = [];
   let hasMore = true;
+  let archive: Walk['archive'] = null;
   while (hasMore && steps.length < stepsMax) {
     const after = steps.at(-1)?.seq ?? 0;
     const page = await visit.read('/admin/actors/:id/history', {
@@ -29,11 +32,12 @@ export async function walkOf(visit: Visit, actor: Actor): Promise<Walk> {
       query: { limit: 100, after_seq: after },
     });
     steps.push(...page.data);
+    archive ??= page.archive;
     hasMore = page.has_more && page.data.length > 0;
   }
   const wanted = Number(visit.query.get('step') ?? Number.NaN);
   const isPast = Number.isInteger(wanted) && wanted >= 1 && wanted <= steps.length;
-  return { actor, steps, isCut: hasMore, at: isPast ? wanted - 1 : undefined };
+  return { actor, steps, isCut: hasMore, archive, at: isPast ? wanted - 1 : undefined };
 }
 
 const details: readonly (readonly [string, string])[] = [
@@ -91,8 +95,20 @@ ${turn(here - 1, '‹ back', here > 1)}
 ${turn(here + 1, 'on ›', here < steps.length)}
 <button class="plain">Show</button>
 </form>
+${archiveNote(visit, walk)}
 <ol class="steps">${rows}</ol>
 </section>`;
+}
+
+/** Steps of long ago come from files, which may be away. */
+function archiveNote(visit: Visit, { archive }: Walk): Html {
+  if (!archive) return html``;
+  const { documents, files, missing } = archive;
+  const link = html`<a href="${address(visit, '/archive')}">the archive</a>`;
+  if (missing.length === 0)
+    return html`<p class="quiet">${documents} of these steps are from ${link}: ${files.join(', ')}.</p>`;
+  const away = missing.map(({ file, why }) => html`<li><code>${file}</code>: ${why}</li>`);
+  return html`<p class="fault">Older steps are in ${link}, and cannot be read from here:</p><ul>${away}</ul>`;
 }
 
 function stepRow(visit: Visit, { steps, at }: Walk, step: Step, index: number): Html {

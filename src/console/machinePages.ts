@@ -12,7 +12,7 @@ type Machine = RowOf<'/admin/machines'>;
 
 export const showMachines: Show = async (visit) => {
   const { data } = await visit.read('/admin/machines');
-  const body = html`<div class="top"><h1>Machines</h1><a href="${address(visit, '/inspector')}">Inspector</a></div>
+  const body = html`<div class="top"><h1>Machines</h1><a href="${address(visit, '/archive')}">Archive</a><a href="${address(visit, '/inspector')}">Inspector</a></div>
 <div class="numbers" id="machines" data-live>${data.map((machine) =>
     card(
       html`<a href="${address(visit, `/machines/${machine.id}`)}">${machine.id}</a> <span class="quiet">version ${machine.version}</span>`,

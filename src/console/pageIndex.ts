@@ -2,6 +2,7 @@ import { pathMatcher } from '../http/http.ts';
 import { type Mode, modes } from '../mode.ts';
 import type { ActPlace } from '../pages/pages.ts';
 import { showActor } from './actorPage.ts';
+import { showArchive } from './archivePage.ts';
 import { search, showCollections } from './collectionPages.ts';
 import { showInspector } from './inspectorPage.ts';
 import { showLedgerDays } from './ledgerDaysPage.ts';
@@ -49,6 +50,7 @@ const pages: readonly (readonly [path: string, show: Show])[] = [
   ['/machines/:machine/actors', showActors],
   ['/inspector', showInspector],
   ['/queues', showQueues],
+  ['/archive', showArchive],
   ['/audit', showAudit],
   ['/proposals', showProposals],
   ['/operators', showOperators],

@@ -1,6 +1,8 @@
 /**
  * The operators' kit: what every room's `admin.ts` is made of. This door re-exports, as that of `http` does.
  */
+
+export { presentArchived } from './archived.ts';
 export { type AuditDoc, auditLine, auditSpec } from './audit.ts';
 export { Command, type CommandDeps, forCommands } from './command.ts';
 export { CommandQuery, commandBody, described, found, idParam, ModeField, Reason } from './fields.ts';
@@ -21,4 +23,4 @@ export {
   pageFields,
   StateFilter,
 } from './queries.ts';
-export { readHistory, readTrail, type Trail } from './trail.ts';
+export { type Histories, type History, readHistory, readTrail, type Trail } from './trail.ts';

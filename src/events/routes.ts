@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
 import {
+  type ArchivedBefore,
+  archivedBefore,
+  archivedNote,
   createdBounds,
   createdFilters,
   endingBefore,
@@ -46,7 +49,12 @@ const eventFilters = {
 };
 
 /** GET /v1/events (CONTRACT 12.6 to 12.8). `data`: the schema of what events tell about. */
-export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: EventData) {
+export function listEvents(
+  read: ReadEvents,
+  tails: Pick<Tails, 'open'>,
+  begins: ArchivedBefore,
+  data: EventData,
+) {
   return forMerchants({
     doc: {
       id: 'listEvents',
@@ -60,7 +68,7 @@ export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: E
       answers: {
         200: {
           description: 'One page.',
-          schema: listObject(eventObject(data), 'EventList'),
+          schema: listObject(eventObject(data), 'EventList', archivedBefore),
           links: { read: { operationId: 'getEvent', parameters: { id: '$response.body#/data/0/id' } } },
         },
       },
@@ -80,7 +88,7 @@ export function listEvents(read: ReadEvents, tails: Pick<Tails, 'open'>, data: E
       const waitMs = query.starting_after === undefined ? (query.wait ?? 0) * limits.secondMs : 0;
       const page =
         waitMs > 0 ? await waitFor(tails, { ...principal, ...asked }, waitMs, onGone, look) : await look();
-      return { status: 200, body: listText(page) };
+      return { status: 200, body: listText(page, await archivedNote(begins)) };
     },
   });
 }
@@ -119,8 +127,9 @@ function openTail(tails: Pick<Tails, 'open'>, wanted: Parameters<Tails['open']>[
 }
 
 /** The events are ready JSON, byte for byte what was signed and sent. */
-function listText({ data, hasMore }: Looked): string {
-  return `{"object":"list","data":[${data.join(',')}],"has_more":${hasMore}}`;
+function listText({ data, hasMore }: Looked, note: object): string {
+  const rest = JSON.stringify({ has_more: hasMore, ...note }).slice(1);
+  return `{"object":"list","data":[${data.join(',')}],${rest}`;
 }
 
 /** GET /v1/events/:id (CONTRACT 12.1). `data`: the schema of what events tell about. */

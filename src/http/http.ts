@@ -31,6 +31,9 @@ export {
 } from './idempotency.ts';
 export { type Inside, type InsideRoute, insideOf, insideOfMerchants } from './inside.ts';
 export {
+  type ArchivedBefore,
+  archivedBefore,
+  archivedNote,
   type CreatedBounds,
   createdBounds,
   createdFilters,

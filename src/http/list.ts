@@ -58,7 +58,7 @@ export function createdFilters(happened = 'Created') {
 }
 
 /** The schema of a list answer (CONTRACT 3.5). */
-export function listObject<Item extends TSchema>(item: Item, title: string): TObject {
+export function listObject<Item extends TSchema>(item: Item, title: string, more: TProperties = {}): TObject {
   return Type.Object(
     {
       object: Type.Literal('list'),
@@ -66,9 +66,31 @@ export function listObject<Item extends TSchema>(item: Item, title: string): TOb
       has_more: Type.Boolean({
         description: 'While true, ask again with `starting_after` set to the last id of this page.',
       }),
+      ...more,
     },
     { title, additionalProperties: false },
   );
+}
+
+/** What lists say whose beginning has gone to the operator's archive (CONTRACT 12.10). */
+export const archivedBefore = {
+  archived_before: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description:
+        'What is older can be in the archive of the service, and is not listed any more. Absent: nothing has gone there.',
+      examples: ['2025-10-21T21:00:00.000Z'],
+    }),
+  ),
+};
+
+/** Since when a list is whole; undefined: since ever. */
+export type ArchivedBefore = () => Promise<Date | undefined>;
+
+/** What such a list says of it. */
+export async function archivedNote(read: ArchivedBefore): Promise<{ archived_before?: string }> {
+  const begins = await read();
+  return begins ? { archived_before: begins.toISOString() } : {};
 }
 
 /** The list answer of one page. */

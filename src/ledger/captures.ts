@@ -1,6 +1,6 @@
 import type { ActorDoc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { IdPrefix } from '../ids.ts';
+import { type IdPrefix, idTime } from '../ids.ts';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './breach.ts';
@@ -19,10 +19,20 @@ export type CollectionRow = {
   status: string;
   state: string;
   data: { amountTzs: number; feeTzs: number; currency: string };
-  snapshot: { context: { late?: boolean; receipt?: string | null; refundedTzs?: number } };
+  snapshot: {
+    context: { late?: boolean; receipt?: string | null; refundedTzs?: number; completedAt?: number | null };
+  };
 };
 /** How documents of older versions of the chart are to be read; the ledger knows no charts. */
-export type Understood = { version: number; lift<D extends ActorDoc>(stored: D[]): Promise<D[]> };
+export type Understood = {
+  version: number;
+  lift<D extends ActorDoc>(stored: D[]): Promise<D[]>;
+  /**
+   * Events that are older may have gone to the archive, and nobody misses them. Undefined, or absent: none has. To be asked
+   * after the events were read: what had gone then has begun to go before.
+   */
+  eventsBegin?: () => Promise<Date | undefined>;
+};
 /** What is stored is what is meant. */
 export const asStored: Understood = { version: 0, lift: async (stored) => stored };
 
@@ -43,6 +53,7 @@ const remembered = {
   'snapshot.context.late': 1,
   'snapshot.context.receipt': 1,
   'snapshot.context.refundedTzs': 1,
+  'snapshot.context.completedAt': 1,
 } as const;
 const collectionFields = {
   ...book,
@@ -56,7 +67,13 @@ const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
 const eventFields = { ...book, collectionId: 1, type: 1 };
 
 /** Everything about one collection; any part may be missing. */
-type Case = { id: string; collection?: CollectionRow; entries: EntryRow[]; events: EventRow[] };
+type Case = {
+  id: string;
+  collection?: CollectionRow;
+  entries: EntryRow[];
+  events: EventRow[];
+  eventsBeginMs: number;
+};
 
 /** A range of ids. */
 export type Bounds = { $gt?: string; $gte?: string; $lt?: string; $lte?: string };
@@ -151,10 +168,10 @@ function isWhole({ mode, merchantId, status, state, data, snapshot }: Collection
   );
 }
 
-async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promise<Case[]> {
+async function readCases(db: Db, ids: Ids, { version, lift, eventsBegin }: Understood): Promise<Case[]> {
   const cases = new Map<string, Case>();
   const caseOf = (id: string) => {
-    const known = cases.get(id) ?? { id, entries: [], events: [] };
+    const known = cases.get(id) ?? { id, entries: [], events: [], eventsBeginMs: 0 };
     cases.set(id, known);
     return known;
   };
@@ -178,10 +195,17 @@ async function readCases(db: Db, ids: Ids, { version, lift }: Understood): Promi
     const events = db.collection<EventRow>('events').find(ended, options);
     for await (const row of events.project<EventRow>(eventFields)) caseOf(row.collectionId).events.push(row);
   });
-  return [...cases.values()];
+  const eventsBeginMs = (await eventsBegin?.())?.getTime() ?? 0;
+  return [...cases.values()].map((each) => ({ ...each, eventsBeginMs }));
 }
 
-function* faultsOf({ id: collectionId, collection, entries, events }: Case): Generator<Breach> {
+function* faultsOf({
+  id: collectionId,
+  collection,
+  entries,
+  events,
+  eventsBeginMs,
+}: Case): Generator<Breach> {
   if (!collection) {
     for (const { _id: entryId, mode, merchantId } of entries) {
       yield { kind: 'capture.unfounded', mode, merchantId, collectionId, entryId };
@@ -195,7 +219,7 @@ function* faultsOf({ id: collectionId, collection, entries, events }: Case): Gen
   }
   yield* captureFaults(collection, entries);
   yield* amountFaults(collection, entries);
-  yield* eventFaults(collection, events);
+  yield* eventFaults(collection, events, eventsBeginMs);
 }
 
 /** One capture, or one late receipt with its release, where the collection succeeded, and none otherwise. */
@@ -292,19 +316,29 @@ function* amountFaults(collection: CollectionRow, entries: EntryRow[]): Generato
 }
 
 /** One event per final state: a late success has told its failure or expiry before, and only such a one. */
-function* eventFaults(collection: CollectionRow, events: EventRow[]): Generator<Breach> {
+function* eventFaults(
+  collection: CollectionRow,
+  events: EventRow[],
+  eventsBeginMs: number,
+): Generator<Breach> {
   const { mode, merchantId, status } = collection;
   const about = { mode, merchantId, collectionId: collection._id };
   const isLate = status === 'succeeded' && collection.snapshot.context.late === true;
   const groups = ['succeeded', 'failed', 'expired'].includes(status) ? [[`collection.${status}`]] : [];
   if (isLate) groups.push(['collection.failed', 'collection.expired']);
-  for (const types of groups) {
+  for (const [nth, types] of groups.entries()) {
     const found = events.filter((event) => types.includes(event.type));
     const type = found[0]?.type ?? types.join(' or ');
-    if (found.length === 0) yield { kind: 'event.missing', ...about, type };
+    if (found.length === 0 && !(eventsBeginMs > 0 && toldAtMs(collection, nth) < eventsBeginMs))
+      yield { kind: 'event.missing', ...about, type };
     if (found.length > 1) yield { kind: 'event.doubled', ...about, type, eventIds: found.map((e) => e._id) };
   }
   for (const { _id: eventId, type } of events) {
     if (!groups.flat().includes(type)) yield { kind: 'event.unfounded', ...about, type, eventId };
   }
+}
+
+/** When the last of a collection's ends was told; of the one before it is known only that it is not older than its id. */
+function toldAtMs({ _id, snapshot }: CollectionRow, nth: number): number {
+  return (nth === 0 ? snapshot.context.completedAt : undefined) ?? idTime(_id);
 }

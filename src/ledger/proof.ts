@@ -38,7 +38,10 @@ export async function lookAt(
   // The seals are made first: what changes between them and the rules is seen the next time.
   const journal = [];
   for (const mode of modes) journal.push(await sealJournal(db, mode, span));
-  const seen = { journal, events: await sealEvents(db, span), actors: {} as DayDoc['actors'] };
+  const sealed = await sealEvents(db, span);
+  // Of events that may have gone to the archive the seal stays what it was when they were all there.
+  const events = (known?.sealedAt && (await mayHaveGone(span, understood)) && known.events) || sealed;
+  const seen = { journal, events, actors: {} as DayDoc['actors'] };
   if (known?.sealedAt) compare(date, known, seen, findings);
   const isOutdated = !known?.provenAt || known.edition !== rulesEdition;
   const isProof = isWanted || isOutdated || findings.breaches.length > 0;
@@ -53,6 +56,11 @@ export async function lookAt(
     seen.actors[rules.plural] = await lookAtActors(db, rules, span, before, findings, understood);
   }
   return { findings, isProof, seen };
+}
+
+async function mayHaveGone({ from }: Span, { eventsBegin }: Understood): Promise<boolean> {
+  const begin = await eventsBegin?.();
+  return begin !== undefined && (from === null || from < begin);
 }
 
 /** A sealed day's journal and events never change. */

@@ -19,6 +19,8 @@ import {
   described,
   forCommands,
   found,
+  type Histories,
+  presentArchived,
   Reason,
   readHistory,
   readTrail,
@@ -149,9 +151,14 @@ export function showActor({ actors, db, clock }: CommandDeps) {
   });
 }
 
-export function showHistory({ actors, db }: CommandDeps) {
+export function showHistory({ actors, ...histories }: CommandDeps & Histories) {
   return forOperators({
-    doc: described('getActorHistory', 'How an actor got there, oldest first', 200),
+    doc: described(
+      'getActorHistory',
+      'How an actor got there, oldest first',
+      200,
+      'Steps of long ago are read from the archive: `archive` says from which files, and which of them cannot be read.',
+    ),
     params: ActorId,
     query: Type.Object(
       {
@@ -163,20 +170,21 @@ export function showHistory({ actors, db }: CommandDeps) {
     handler: async ({ params, query }) => {
       await found(actors.read(refOf(params.id)));
       const limit = query.limit ?? limits.listMax;
-      const lines = await readHistory(db, params.id, limit + 1, query.after_seq);
+      const { lines, archived } = await readHistory(histories, params.id, limit + 1, query.after_seq);
       return {
         status: 200,
         body: {
           object: 'list',
           data: lines.slice(0, limit).map(presentStep),
           has_more: lines.length > limit,
+          archive: presentArchived(archived),
         },
       };
     },
   });
 }
 
-export function drawActor({ db, actors }: CommandDeps) {
+export function drawActor({ actors, ...histories }: CommandDeps & Histories) {
   return forOperators({
     doc: drawing('getActorSvg', 'An actor on its chart as SVG, as it is or was', 'image/svg+xml'),
     params: ActorId,
@@ -186,7 +194,7 @@ export function drawActor({ db, actors }: CommandDeps) {
     ),
     handler: async ({ params, query }) => {
       const ref = refOf(params.id);
-      const trail = await readTrail(db, await found(actors.read(ref)), query.seq);
+      const trail = await readTrail(histories, await found(actors.read(ref)), query.seq);
       if (!trail) throw resourceNotFound();
       const { machine } = actors.definition(ref.machine);
       const body = await chartSvg(machine, query.detail, trail);

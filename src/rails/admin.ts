@@ -1,12 +1,24 @@
-import type { Actors } from '@kusanya/durable-actors';
+import type { Actors, Doc } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { described, found, idParam, type Masking, maskingFor, readHistory } from '../desk/desk.ts';
+import type { Archived } from '../archive/archive.ts';
+import {
+  described,
+  found,
+  type Histories,
+  idParam,
+  type Masking,
+  maskingFor,
+  presentArchived,
+  readHistory,
+} from '../desk/desk.ts';
 import { forOperators } from '../http/http.ts';
 import {
   type CallbackDoc,
   type Callbacks,
+  callbacksSpec,
   type RailAnswerDoc,
   type Rails,
+  railAnswersSpec,
   readAnswers,
   readBreakers,
   readLastCallback,
@@ -14,7 +26,7 @@ import {
 import { answersIn, callbacksIn } from './testEvidence.ts';
 
 /** The rails' health, and what the live one answered and called back about a payment. */
-export interface RailAdminDeps {
+export interface RailAdminDeps extends Histories {
   db: Db;
   actors: Actors;
   rails: Rails;
@@ -51,7 +63,7 @@ export function listRails({ db, actors, rails }: RailAdminDeps) {
   });
 }
 
-export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
+export function showEvidence({ db, actors, callbacks, archive }: RailAdminDeps) {
   return forOperators({
     doc: described(
       'getEvidence',
@@ -64,20 +76,38 @@ export function showEvidence({ db, actors, callbacks }: RailAdminDeps) {
       const id = params.id;
       const masking = maskingFor(principal);
       const { mode } = await found(actors.read({ machine: 'collection', id }));
-      const [kept, calledBack, lines] = await Promise.all([
+      const [archived, kept, calledBack, past] = await Promise.all([
+        archive.of('evidence', id),
         readAnswers(db, id, evidenceMax),
         callbacks.of(id, evidenceMax),
-        mode === 'test' ? readHistory(db, id, evidenceMax) : [],
+        mode === 'test' ? readHistory({ db, archive }, id, evidenceMax) : undefined,
       ]);
+      const lines = past?.lines ?? [];
       const body = {
         object: 'evidence',
         collection: id,
-        answers: [...kept, ...answersIn(lines)].map((each) => presentAnswer(each, masking)),
-        callbacks: [...calledBack, ...callbacksIn(lines)].map((each) => presentCallback(each, masking)),
+        answers: [...withArchived(archived, railAnswersSpec.name, kept), ...answersIn(lines)].map((each) =>
+          presentAnswer(each, masking),
+        ),
+        archive: presentArchived(archived),
+        callbacks: [...withArchived(archived, callbacksSpec.name, calledBack), ...callbacksIn(lines)].map(
+          (each) => presentCallback(each, masking),
+        ),
       };
       return { status: 200, body };
     },
   });
+}
+
+/** With what is older before it; what is being removed just now is in both. */
+function withArchived<D extends Doc & { at: Date }>(
+  { docs }: Archived,
+  from: string,
+  stored: readonly D[],
+): D[] {
+  const older = docs.flatMap((each) => (each.in === from ? [each.doc as D] : []));
+  const all = new Map([...older, ...stored].map((doc) => [doc._id, doc]));
+  return [...all.values()].sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
 function presentAnswer(doc: Omit<RailAnswerDoc, '_id' | 'collectionId'>, masking: Masking) {

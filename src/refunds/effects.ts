@@ -224,6 +224,7 @@ export function refundDefinitions(deps: RefundDeps): MachineDefinition[] {
       name: 'refund',
       plural: refundsSpec.name,
       machine: refundMachine,
+      ended: ['succeeded', 'failed.resting'],
       idPrefix: 'rf',
       writes: refundWriteEffects(deps),
       calls: refundCallEffects(deps),

@@ -2,6 +2,7 @@ import { type Clock, failpoint, isDuplicateKey, stopwatch } from '@kusanya/durab
 import type { AnyBulkWriteOperation, BulkWriteOptions, Db } from 'mongodb';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { eatDate } from '../time.ts';
 import {
   hourOf,
   installation,
@@ -29,6 +30,8 @@ interface TallierOptions {
   db: Db;
   clock: Clock;
   log: Log;
+  /** What is older may have gone to the archive: what was counted of it stays. Undefined, or absent: nothing has gone. */
+  beginsAt?: () => Promise<Date | undefined>;
   /** A run counts the past for so long, at least an hour of it, and goes on with the next one. */
   budgetMs?: number;
 }
@@ -204,10 +207,13 @@ export class Tallier {
     if (stored?.begunAt && !stored.wantedAt) return stored;
     const lastMs = stored?.begunAt?.getTime() ?? 0;
     const begunAt = new Date(Math.max(lastMs + 1, stored?.wantedAt?.getTime() ?? this.#options.clock.now()));
-    await this.#tallies.deleteMany({ _id: { $gte: `${kind}/`, $lt: `${kind}0` } });
+    // Settlements are in the journal, which stays.
+    const begins = kind === 'settled' ? undefined : await this.#options.beginsAt?.();
+    const since = begins ? { date: { $gte: eatDate(begins.getTime()) } } : {};
+    await this.#tallies.deleteMany({ _id: { $gte: `${kind}/`, $lt: `${kind}0` }, ...since });
     pass('betweenTallies');
     const openMs = hourOf(untilMs);
-    const firstMs = hourOf((await source.oldestMs()) ?? untilMs);
+    const firstMs = Math.max(hourOf((await source.oldestMs()) ?? untilMs), begins?.getTime() ?? 0);
     const progress = { _id: kind, begunAt, fromMs: openMs, toMs: openMs, firstMs };
     const filter = { _id: kind, wantedAt: stored?.wantedAt ? { $eq: stored.wantedAt } : { $exists: false } };
     try {

@@ -1,12 +1,18 @@
 import { Type } from 'typebox';
-import { forMerchants, listAnswer, listQuery } from '../http/http.ts';
+import { type ArchivedBefore, archivedNote, forMerchants, listAnswer, listQuery } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { shownDelivery } from './schema.ts';
 import { deliveryStatuses, type OwnEndpoints } from './webhooks.ts';
 
 /** What was and is to be sent to all endpoints of this merchant and mode: for the dashboard's pages, from within. */
-export function listAllDeliveries({ endpoints }: { endpoints: Pick<OwnEndpoints, 'allDeliveries'> }) {
+export function listAllDeliveries({
+  endpoints,
+  eventsBegin,
+}: {
+  endpoints: Pick<OwnEndpoints, 'allDeliveries'>;
+  eventsBegin: ArchivedBefore;
+}) {
   const summary = 'Deliveries to all endpoints of this merchant and mode';
   return forMerchants({
     doc: {
@@ -22,7 +28,8 @@ export function listAllDeliveries({ endpoints }: { endpoints: Pick<OwnEndpoints,
         limit: query.limit ?? limits.listDefault,
         ...{ startingAfter: query.starting_after, status: query.status, eventId: query.event },
       });
-      return { status: 200, body: listAnswer(deliveries.map(shownDelivery), hasMore) };
+      const list = listAnswer(deliveries.map(shownDelivery), hasMore);
+      return { status: 200, body: { ...list, ...(await archivedNote(eventsBegin)) } };
     },
   });
 }

@@ -1,11 +1,32 @@
-import type { CallAnswer, CallEffect, CallView, WriteEffect } from '@kusanya/durable-actors';
-import type { AttemptDetail, deliveryCalls, deliveryWrites } from '../../machines/delivery.ts';
-import type { endpointCalls, endpointWrites } from '../../machines/endpoint.ts';
-import type { replayCalls } from '../../machines/replay.ts';
+import type {
+  CallAnswer,
+  CallEffect,
+  CallView,
+  MachineDefinition,
+  WriteEffect,
+} from '@kusanya/durable-actors';
+import {
+  type AttemptDetail,
+  type deliveryCalls,
+  deliveryMachine,
+  type deliveryWrites,
+} from '../../machines/delivery.ts';
+import { type endpointCalls, endpointMachine, type endpointWrites } from '../../machines/endpoint.ts';
+import { type replayCalls, replayMachine } from '../../machines/replay.ts';
 import { raiseAlert } from '../alerts.ts';
 import { type AttemptDeps, attempt, laneOf } from './attempt.ts';
-import { type AttemptDoc, attemptId, attemptsSpec, type DeliveryDoc } from './documents.ts';
+import {
+  type AttemptDoc,
+  attemptId,
+  attemptsSpec,
+  type DeliveryDoc,
+  deliveriesSpec,
+  endpointsSpec,
+  replaysSpec,
+} from './documents.ts';
 import { type HeldDeps, probeDelivery, releaseHeld } from './held.ts';
+import { planOfDeliveries } from './lists.ts';
+import { deliveryMigrations, endpointMigrations } from './migrations.ts';
 import { replayPage } from './replay.ts';
 import { lanes } from './slots.ts';
 
@@ -17,7 +38,7 @@ const recordingMs = 10_000;
 /** What the effects of deliveries and endpoints need. */
 export type WebhookDeps = AttemptDeps & HeldDeps;
 
-export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], WriteEffect> {
+function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], WriteEffect> {
   return {
     recordAttempt: (step) => {
       const { _id, data } = step.doc as DeliveryDoc;
@@ -40,7 +61,7 @@ export function deliveryWriteEffects(): Record<(typeof deliveryWrites)[number], 
   };
 }
 
-export function deliveryCallEffects(deps: WebhookDeps): Record<(typeof deliveryCalls)[number], CallEffect> {
+function deliveryCallEffects(deps: WebhookDeps): Record<(typeof deliveryCalls)[number], CallEffect> {
   return {
     postWebhook: {
       concurrency: lanes[0]!.concurrency,
@@ -54,7 +75,7 @@ export function deliveryCallEffects(deps: WebhookDeps): Record<(typeof deliveryC
   };
 }
 
-export function endpointWriteEffects(): Record<(typeof endpointWrites)[number], WriteEffect> {
+function endpointWriteEffects(): Record<(typeof endpointWrites)[number], WriteEffect> {
   return {
     raiseAlert: (step, params) => [
       raiseAlert({
@@ -68,17 +89,54 @@ export function endpointWriteEffects(): Record<(typeof endpointWrites)[number], 
   };
 }
 
-export function endpointCallEffects(deps: WebhookDeps): Record<(typeof endpointCalls)[number], CallEffect> {
+function endpointCallEffects(deps: WebhookDeps): Record<(typeof endpointCalls)[number], CallEffect> {
   return {
     probeDelivery: { concurrency: 5, patienceMs: 30_000, run: (view) => probeDelivery(deps, view) },
     releaseHeld: { concurrency: 10, patienceMs: 60_000, run: (view) => releaseHeld(deps, view) },
   };
 }
 
-export function replayCallEffects(deps: WebhookDeps): Record<(typeof replayCalls)[number], CallEffect> {
+function replayCallEffects(deps: WebhookDeps): Record<(typeof replayCalls)[number], CallEffect> {
   return {
     replayPage: { concurrency: 2, patienceMs: 60_000, run: (view) => replayPage(deps, view) },
   };
+}
+
+/** The machines of the room, with their effects. */
+export function webhookDefinitions(deps: WebhookDeps): MachineDefinition[] {
+  return [
+    {
+      name: 'delivery',
+      plural: deliveriesSpec.name,
+      machine: deliveryMachine,
+      ended: ['delivered', 'failed', 'canceled'],
+      idPrefix: 'dlv',
+      planOf: planOfDeliveries,
+      writes: deliveryWriteEffects(),
+      calls: deliveryCallEffects(deps),
+      migrations: deliveryMigrations,
+    },
+    {
+      name: 'endpoint',
+      plural: endpointsSpec.name,
+      machine: endpointMachine,
+      ended: ['deleted'],
+      idPrefix: 'we',
+      writes: endpointWriteEffects(),
+      calls: endpointCallEffects(deps),
+      migrations: endpointMigrations,
+    },
+    {
+      name: 'replay',
+      plural: replaysSpec.name,
+      machine: replayMachine,
+      ended: ['done', 'canceled'],
+      idPrefix: 'rpl',
+      writes: {},
+      calls: replayCallEffects(deps),
+      migrations: {},
+    },
+  ];
 }
 
 async function tellEndpoint({ actors }: WebhookDeps, { doc, call }: CallView): Promise<CallAnswer> {

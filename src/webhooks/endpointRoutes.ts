@@ -3,6 +3,9 @@ import { type TSchema, Type } from 'typebox';
 import type { Config } from '../config.ts';
 import { eventTypes } from '../events/events.ts';
 import {
+  type ArchivedBefore,
+  archivedBefore,
+  archivedNote,
   type ErrorCode,
   forMerchants,
   type HttpRequest,
@@ -39,6 +42,8 @@ export interface EndpointRouteDeps {
     'list' | 'find' | 'create' | 'update' | 'remove' | 'rotateSecret' | 'enable' | 'test' | 'deliveries'
   >;
   rateLimiter: Pick<RateLimiter, 'take'>;
+  /** What is older of events and deliveries can be in the archive. */
+  eventsBegin: ArchivedBefore;
 }
 
 const perMinute = limits.endpointChangesPerMinute;
@@ -294,13 +299,13 @@ export function testEndpoint(deps: EndpointRouteDeps) {
   });
 }
 
-export function listDeliveries({ endpoints }: EndpointRouteDeps) {
+export function listDeliveries({ endpoints, eventsBegin }: EndpointRouteDeps) {
   return forMerchants({
     doc: described(
       'listWebhookDeliveries',
       'List what was and is to be sent to a webhook endpoint',
       'With the attempts that were made and what your endpoint answered, newest first.',
-      [200, 'One page.', listObject(DeliveryObject, 'DeliveryList')],
+      [200, 'One page.', listObject(DeliveryObject, 'DeliveryList', archivedBefore)],
     ),
     params: Id,
     query: listQuery('dlv', {
@@ -317,7 +322,11 @@ export function listDeliveries({ endpoints }: EndpointRouteDeps) {
         eventId: query.event,
       };
       const { deliveries, hasMore } = there(await endpoints.deliveries(principal, params.id, asked));
-      return { status: 200, body: listAnswer(deliveries.map(shownDelivery), hasMore) };
+      const body = {
+        ...listAnswer(deliveries.map(shownDelivery), hasMore),
+        ...(await archivedNote(eventsBegin)),
+      };
+      return { status: 200, body };
     },
   });
 }

@@ -18,7 +18,6 @@ import type { EndpointSettings } from './endpoints.ts';
 import { newSigningSecret } from './sign.ts';
 
 export * from './documents.ts';
-export { planOfDeliveries } from './lists.ts';
 export { deliveryMigrations, endpointMigrations } from './migrations.ts';
 export { type Asking, OwnEndpoints } from './own.ts';
 export { WebhookPoster } from './post.ts';

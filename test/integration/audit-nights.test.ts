@@ -2,6 +2,7 @@ import { type Doc, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, Long } from 'mongodb';
 import { ulid } from 'ulid';
+import { asStored } from '../../src/ledger/captures.ts';
 import { carriedUpTo, type Day, daysOf } from '../../src/ledger/days.ts';
 import {
   AuditWatch,
@@ -12,6 +13,7 @@ import {
   NotVerified,
   type Payment,
   post,
+  type Understood,
   verifiedUpTo,
 } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
@@ -49,7 +51,10 @@ function paymentOf(atMs: number, terms: Partial<Payment> = {}): Payment {
 /** Ten in the morning of that many days ago: counted from a noon, since a run may go over midnight. */
 const todayMs = dateDueAtMs(eatDate(Date.now())) + 12 * hourMs;
 
-async function openPast(days: number, options: { pastMs?: number } = {}): Promise<Past> {
+async function openPast(
+  days: number,
+  options: { pastMs?: number; understood?: Understood } = {},
+): Promise<Past> {
   const books = await openBooks('nights');
   const clock = new MovableClock(todayMs);
   const paid: Payment[][] = [];
@@ -97,6 +102,28 @@ async function changed(db: Db, name: string, _id: string, fields: object): Promi
 
 describe('nights of the auditor', function () {
   this.timeout(300_000);
+
+  it('miss no event that has gone to the archive, and every other one', async () => {
+    let begin: Date | undefined;
+    const past = await openPast(4, { understood: { ...asStored, eventsBegin: async () => begin } });
+    const kinds = async () => [...new Set((await past.watch.full()).breaches.map(({ kind }) => kind))].sort();
+    const remove = async (paid: readonly Payment[]) => {
+      const ids = paid.map(({ collectionId }) => collectionId);
+      const { deletedCount } = await stored(past.db, 'events').deleteMany({ collectionId: { $in: ids } });
+      expect(deletedCount).to.equal(ids.length);
+    };
+    expect(await past.night()).to.deep.equal([]);
+    const proven = await verifiedUpTo(past.db);
+    await remove([...past.paid[0]!, ...past.paid[1]!]);
+    expect(await kinds()).to.deep.equal(['day.differs', 'event.missing']);
+    begin = new Date(dateDueAtMs(eatDate(todayMs - 2 * dayMs)));
+    expect(await kinds()).to.deep.equal([]);
+    expect(await past.night()).to.deep.equal([]);
+    expect((await verifiedUpTo(past.db))!.getTime()).to.be.at.least(proven!.getTime());
+    await remove(past.paid[2]!);
+    expect(await kinds()).to.deep.equal(['day.differs', 'event.missing']);
+    await past.close();
+  });
 
   it('prove each day once, carry the accounts forward, and chain the seals', async () => {
     const past = await openPast(3);

@@ -129,6 +129,7 @@ function routesOf(collections: OwnCollections): Route[] {
     readBalance: async () => ({ pending: 1, available: 2, reserved: 3 }) as Own<Balance>,
     readEvent: async () => undefined,
     readEvents: async () => ({ data: [], hasMore: false }),
+    eventsBegin: async () => undefined,
     // Nobody in this shop asks for them.
     revokeOwnKey: async () => undefined as never,
     endpoints: {} as MerchantDeps['endpoints'],

@@ -24,6 +24,7 @@ const routes = merchantRoutes({
   readBalance: unused,
   readEvent: unused,
   readEvents: unused,
+  eventsBegin: unused,
   resendEvent: unused,
   settleNow: unused,
   commit: unused,

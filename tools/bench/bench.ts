@@ -3,6 +3,7 @@ import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { archiving } from './archiving.ts';
 import { creates, wholeStart } from './creates.ts';
 import { deliveries, pinned } from './deliveries.ts';
 import { isolation } from './isolation.ts';
@@ -31,6 +32,7 @@ const parts: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   stripes: (of) => stripes(of, print),
   settling: (of) => settling(of, print),
   nights: (of) => auditNights(of, print),
+  archiving: (of) => archiving(of, print),
 };
 
 const page = join(import.meta.dirname, '../../docs/BENCHMARKS.md');

@@ -228,6 +228,8 @@ export interface EventList {
   data: (Event | RefundEvent | PayoutEvent | TestEvent)[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
+  /** What is older can be in the archive of the service, and is not listed any more. Absent: nothing has gone there. */
+  archived_before?: string;
 }
 
 export interface Resend {
@@ -437,6 +439,8 @@ export interface DeliveryList {
   data: Delivery[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
+  /** What is older can be in the archive of the service, and is not listed any more. Absent: nothing has gone there. */
+  archived_before?: string;
 }
 
 export interface RevokedKey {
