@@ -54,6 +54,21 @@ async function endedOf(
 /** Ids begin with what they are of: `col_`, `stl.`. */
 const familyOf = (id: string): string => /^[A-Za-z]+[_.]/.exec(id)?.[0] ?? id;
 
+/** The same of actors of any chart that has a family of its own. */
+async function endedAmong(
+  db: Db,
+  charts: readonly Chart[],
+  ids: readonly string[],
+  before: Date,
+): Promise<Set<string>> {
+  const ended = new Set<string>();
+  for (const chart of charts) {
+    const own = ids.filter((id) => familyOf(id) === `${chart.idPrefix}_`);
+    for (const id of await endedOf(db, chart, own, before)) ended.add(id);
+  }
+  return ended;
+}
+
 /** All ids of a family are below it. */
 const endOf = (family: string): string => `${family}~`;
 
@@ -174,11 +189,7 @@ function evidenceSource(db: Db, charts: readonly Chart[]): Source {
         const ownerOf = ({ collectionId }: Document) => String(collectionId);
         const stored = db.collection<Doc>(from);
         for await (const owners of walk({ stored, key: 'collectionId', ownerOf, madeAt: 'at' }, before)) {
-          const due = new Set<string>();
-          for (const chart of charts) {
-            const own = [...owners.keys()].filter((id) => familyOf(id) === `${chart.idPrefix}_`);
-            for (const id of await endedOf(db, chart, own, before)) due.add(id);
-          }
+          const due = await endedAmong(db, charts, [...owners.keys()], before);
           // A callback that nobody has heard of yet is still to ring.
           const isDue = (doc: Doc) => from === 'railAnswers' || doc.rungAt instanceof Date;
           yield [...owners].flatMap(([of, docs]) =>
@@ -196,7 +207,6 @@ const partsOf = (ids: readonly string[]) => ({ _id: { $in: ids.map((id) => new R
 
 function eventSource(db: Db, charts: readonly Chart[]): Source {
   const stored = db.collection<Doc>('events');
-  const collections = charts.find(({ name }) => name === 'collection')!;
   const deliveries = charts.find(({ name }) => name === 'delivery')!;
   const ownerOf = ({ collectionId }: Document) => String(collectionId);
   return {
@@ -207,7 +217,7 @@ function eventSource(db: Db, charts: readonly Chart[]): Source {
         { stored, key: 'collectionId', ownerOf, madeAt: 'createdAt' },
         before,
       )) {
-        const ended = await endedOf(db, collections, [...owners.keys()], before);
+        const ended = await endedAmong(db, charts, [...owners.keys()], before);
         // The test of an endpoint tells of no payment.
         const due = [...owners].filter(
           ([of, docs]) =>

@@ -5,13 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { connectMongo, type MachineDefinition, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
+import {
+  connectMongo,
+  type Doc,
+  type MachineDefinition,
+  MovableClock,
+  prepareDatabase,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import type { AnyStateNode } from 'xstate';
 import { Archive, archivePoints } from '../../src/archive/archive.ts';
 import { readBlocks, readManifests, verifyFile } from '../../src/archive/file.ts';
 import { archiveSources } from '../../src/archive/sources.ts';
+import { derivedId } from '../../src/ids.ts';
 import { limits } from '../../src/limits.ts';
 import { leavesOf } from '../../src/standing.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
@@ -230,6 +237,23 @@ describe('the archive', function () {
     const { docs: found } = await new Archive({ db, dir }).of('events', past.collections![2]!._id);
     expect(found.filter((each) => each.in === 'deliveries').map(({ doc }) => doc.seq)).to.deep.equal([6]);
     expect(await stored('events')).to.deep.equal([]);
+  });
+
+  it('takes events of payouts too, once those have ended', async () => {
+    const owners = [0, 1].map((n) => derivedId('po', longAgoMs + n, `payout ${n}`));
+    const resting = { dueAt: null, updatedAt: new Date(longAgoMs) };
+    await db.collection<Doc>('payouts').insertMany([
+      { _id: owners[0]!, state: 'paid.resting', ...resting },
+      { _id: owners[1]!, state: 'created.underReview.resting', ...resting },
+    ]);
+    const createdAt = new Date(longAgoMs);
+    const told = owners.map((of, n) => ({
+      ...{ _id: derivedId('evt', longAgoMs, `${n}`), collectionId: of, createdAt },
+    }));
+    await db.collection<Doc>('events').insertMany(told);
+    await archiver().run();
+    const left = await db.collection('events').find({}).toArray();
+    expect(left.map(({ collectionId }) => collectionId)).to.deep.equal([owners[1]]);
   });
 
   it('says what it would take, and takes nothing', async () => {

@@ -12,6 +12,12 @@ import { createLog } from '../../src/log.ts';
 export const pastCharts = [
   { name: 'collection', plural: 'collections', idPrefix: 'col', ended: endedStates },
   { name: 'delivery', plural: 'deliveries', idPrefix: 'dlv', ended: ['delivered', 'failed', 'canceled'] },
+  {
+    name: 'payout',
+    plural: 'payouts',
+    idPrefix: 'po',
+    ended: ['paid.resting', 'failed.resting', 'cancelled', 'returned'],
+  },
   { name: 'settlement', plural: 'settlements', ended: ['settled'] },
   { name: 'breaker', plural: 'breakers', ended: [] },
 ] as const;
