@@ -47,6 +47,8 @@ export interface NightDoc {
   done: string[];
   /** Where it is. */
   part: string;
+  /** Some part found more than a hundred: what was not found may be there all the same. */
+  isTruncated?: boolean;
 }
 
 export interface NightReport {
@@ -62,7 +64,7 @@ export interface NightReport {
 /** One night at work. */
 export class Night {
   readonly #options: NightOptions;
-  readonly #all: Findings;
+  readonly #checked = { collections: 0, merchants: 0 };
   readonly #breaches = new Map<string, Breach>();
   /** The midnight up to which days are over, and long enough ago that nothing of them is on its way. */
   readonly #midnight: Date;
@@ -72,7 +74,6 @@ export class Night {
 
   private constructor(options: NightOptions, doc: NightDoc, midnight: Date) {
     this.#options = options;
-    this.#all = new Findings(options.db);
     this.#doc = doc;
     this.#at = doc.at;
     this.#midnight = midnight;
@@ -104,7 +105,8 @@ export class Night {
       { _id: 'night', at: this.#at },
       { $set: { endedAt: new Date(clock.now()) } },
     );
-    const { isTruncated, checked } = this.#all;
+    const checked = this.#checked;
+    const isTruncated = this.#doc.isTruncated ?? false;
     const breaches = [...this.#breaches.values()];
     return { breaches, isTruncated, checked, next, ...missed, startedAt: this.#doc.startedAt };
   }
@@ -223,9 +225,13 @@ export class Night {
     await this.#options.tell(breaches);
     // An actor can be looked at on the day that it was made, and on each that money came to it.
     for (const breach of breaches) this.#breaches.set(identityOf(breach), breach);
-    this.#all.isTruncated ||= isTruncated;
-    this.#all.checked.collections += checked.collections;
-    this.#all.checked.merchants += checked.merchants;
+    if (isTruncated) {
+      const night = { _id: 'night' as const, at: this.#at };
+      await nightsOf(this.#options.db).updateOne(night, { $set: { isTruncated } });
+      this.#doc.isTruncated = isTruncated;
+    }
+    this.#checked.collections += checked.collections;
+    this.#checked.merchants += checked.merchants;
   }
 }
 

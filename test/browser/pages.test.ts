@@ -62,6 +62,7 @@ describe('every page of the console', function () {
     await test.call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${date}`, { body, headers });
     await until(async () => (await test.call('GET', '/admin/differences')).json.data.length > 0);
     await closingAt(db, 'live', new Date(dateDueAtMs(eatDate(clock.now()))));
+    await test.service.wired.auditWatch.full();
     return date;
   };
 
@@ -120,6 +121,7 @@ describe('every page of the console', function () {
         '/destinations',
         '/refunds',
         '/ledger',
+        '/ledger/days',
         `/ledger?merchant=${merchant.id}`,
         '/fees',
         '/machines',
