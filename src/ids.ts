@@ -28,7 +28,9 @@ export type IdPrefix =
   | 'po'
   | 'dst'
   | 'sch'
-  | 'bkf';
+  | 'bkf'
+  /** Not made here: `rec.<rail>.<date>`. */
+  | 'rec';
 
 /** Within this much the factory keeps ids in order by running on; a clock set back further is followed. */
 const waverMs = 1_000;

@@ -1,10 +1,12 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type AnyStateMachine, StateMachine } from 'xstate';
 import { chartMermaid, chartSvg } from './drawing.ts';
+import { moneyPage } from './money.ts';
 
-/** `npm run charts`: drawings of every machine into docs/charts, and those of machines that are gone out of it. */
+/** `npm run charts`: drawings of every machine into docs/charts, those of machines that are gone out of it, and docs/MONEY.md. */
 const machinesFolder = new URL('../../machines/', import.meta.url);
 const chartsFolder = new URL('../../docs/charts/', import.meta.url);
+const moneyFile = new URL('../../docs/MONEY.md', import.meta.url);
 
 /** Every machine of the house, in the order of their files. */
 export async function allMachines(): Promise<AnyStateMachine[]> {
@@ -31,4 +33,5 @@ if (import.meta.filename === process.argv[1]) {
   mkdirSync(chartsFolder, { recursive: true });
   for (const name of readdirSync(chartsFolder)) if (!drawn.has(name)) rmSync(new URL(name, chartsFolder));
   for (const [name, text] of drawn) writeFileSync(new URL(name, chartsFolder), text);
+  writeFileSync(moneyFile, moneyPage());
 }

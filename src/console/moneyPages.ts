@@ -141,8 +141,8 @@ function auditCard(
   const when = (audited: Audited) =>
     audited ? html`${ago(audited.at, visit.nowMs)} ago, took ${audited.duration_ms} ms` : 'not yet';
   const breaches = ours.map(
-    ({ first_seen_at, ...breach }) =>
-      html`<li class="breach"><b>${kindWords(String(breach.kind ?? 'breach'))}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span>${breachFacts(visit, breach)}</li>`,
+    ({ first_seen_at, says, ...breach }) =>
+      html`<li class="breach"><b>${kindWords(String(breach.kind ?? 'breach'))}</b> <span class="quiet">first seen ${ago(first_seen_at, visit.nowMs)} ago</span>${says === undefined ? '' : html`<p>${says}</p>`}${breachFacts(visit, breach)}</li>`,
   );
   return card(
     html`Auditor ${verdict}`,

@@ -69,10 +69,10 @@ export function showAudit({ auditWatch }: AuditAdminDeps) {
 type Audited = Awaited<ReturnType<AuditWatch['state']>>;
 
 /** Each kind of breach has figures of its own. */
-function presentBreach({ breach, firstSeenAt, lastSeenAt }: Audited['open'][number]) {
+function presentBreach({ breach, says, firstSeenAt, lastSeenAt }: Audited['open'][number]) {
   const told: Readonly<Record<string, unknown>> = breach;
   const seen = { first_seen_at: firstSeenAt.toISOString(), last_seen_at: lastSeenAt.toISOString() };
-  return Object.assign({}, told, seen);
+  return Object.assign({}, told, says === undefined ? {} : { says }, seen);
 }
 
 /** Null until the first audit of its kind has ended. */

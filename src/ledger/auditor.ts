@@ -2,8 +2,8 @@ import type { Db, Document, Timestamp } from 'mongodb';
 import { limits } from '../limits.ts';
 import { carriedAccounts, type MerchantBook } from './accounts.ts';
 import type { About, Breach } from './breach.ts';
-import { asStored, type Bounds, collectionRules, type Understood } from './captures.ts';
-import { type Span, type Sum, sumsIn, wrongClosings } from './closings.ts';
+import { type ActorRules, asStored, type Bounds, collectionRules, type Understood } from './captures.ts';
+import { type Span, wrongClosings } from './closings.ts';
 import {
   checkCounters,
   checkReserved,
@@ -15,7 +15,9 @@ import {
 } from './counters.ts';
 import { idsIn, removedUpTo, timesIn } from './days.ts';
 import { Findings } from './findings.ts';
+import { holdingRules, undatedRules } from './holdings.ts';
 import { bothModes } from './postings.ts';
+import { checkBooks, checkEntries } from './soundness.ts';
 
 /**
  * Proves the books against everything else that is stored (CONTRACT 18.6): every minute what is new; the night's part
@@ -49,7 +51,7 @@ export async function auditAll(db: Db, nowMs: number, understood = asStored): Pr
   const removed = await removedUpTo(db);
   const carried = (book: MerchantBook) => (removed ? carriedAccounts(db, book) : undefined);
   await checkPosted(db, { from: removed, until: null }, findings);
-  for (const rules of actorRules) {
+  for (const rules of [...actorRules, ...undatedRules]) {
     await findings.take(rules.plural, () =>
       checkActors(db, rules, findings.checked, understood, { since: removed }),
     );
@@ -103,9 +105,8 @@ export async function auditRecent(
   return reportOf(findings, { untilMs, snapshotAt });
 }
 
-/** The kinds of actors whose money the books are about, and the rules of each. */
-export const actorRules = [collectionRules];
-type ActorRules = (typeof actorRules)[number];
+/** The kinds of actors whose money the books are about and whose ids say on which day they were made. */
+export const actorRules: readonly ActorRules[] = [collectionRules, ...holdingRules];
 
 /**
  * What was posted in a span: the entries themselves, each book, and every actor that an entry or an event of the span is
@@ -120,8 +121,9 @@ export async function checkSpan(
   which: 'all' | 'the rest' = 'all',
 ): Promise<void> {
   await checkPosted(db, span, findings);
-  for (const rules of actorRules) {
-    const own = which === 'all' ? undefined : idsIn(rules.prefix, span);
+  for (const rules of [...actorRules, ...undatedRules]) {
+    const isAll = which === 'all' || undatedRules.includes(rules);
+    const own = isAll ? undefined : idsIn(rules.prefix, span);
     await findings.take(rules.plural, () => checkTouched(db, rules, span, own, findings, understood));
   }
 }
@@ -166,79 +168,6 @@ export async function* eachMerchant(
   for await (const book of books) {
     if (checked) checked.merchants++;
     yield* check(book);
-  }
-}
-
-const total = (side: 'debit' | 'credit') => ({ $sum: `$lines.${side}` });
-const startsWith = (text: string, parts: string[]) => ({
-  $eq: [{ $indexOfBytes: [text, { $concat: parts }] }, 0],
-});
-
-/** What the database's validator and `checkEntry` promise, asked of what is really there. */
-const isSound: Document = {
-  $and: [
-    { $eq: [total('debit'), total('credit')] },
-    startsWith('$_id', ['$mode', ':']),
-    {
-      $or: [{ $eq: ['$type', 'bucket.settled'] }, startsWith('$_id', ['$mode', ':', '$source.id', ':'])],
-    },
-    {
-      $allElementsTrue: {
-        $map: {
-          input: '$lines',
-          as: 'line',
-          in: {
-            $and: [
-              { $eq: [{ $type: '$$line.debit' }, 'long'] },
-              { $eq: [{ $type: '$$line.credit' }, 'long'] },
-              { $gte: ['$$line.debit', 0] },
-              { $gte: ['$$line.credit', 0] },
-              { $ne: [{ $gt: ['$$line.debit', 0] }, { $gt: ['$$line.credit', 0] }] },
-              startsWith('$$line.account', ['$mode', ':', '$currency', ':']),
-              {
-                $or: [
-                  { $eq: [{ $indexOfBytes: ['$$line.account', ':merchant_'] }, -1] },
-                  { $eq: [{ $arrayElemAt: [{ $split: ['$$line.account', ':'] }, 3] }, '$merchantId'] },
-                ],
-              },
-            ],
-          },
-        },
-      },
-    },
-  ],
-};
-
-async function* checkEntries(db: Db, match: Document): AsyncGenerator<Breach> {
-  const unsound = db
-    .collection<{ _id: string }>('journal_entries')
-    .aggregate<About & { _id: string; tzs: number }>([
-      { $match: { ...match, $expr: { $not: [isSound] } } },
-      { $project: { mode: 1, merchantId: 1, tzs: { $subtract: [total('debit'), total('credit')] } } },
-    ]);
-  for await (const { _id: entryId, mode, merchantId, tzs } of unsound) {
-    if (tzs === 0) yield { kind: 'entry.malformed', mode, merchantId, entryId };
-    else yield { kind: 'entry.unbalanced', mode, merchantId, entryId, differenceTzs: tzs };
-  }
-}
-
-/** Debits against credits per book, by the accounts' own names rather than by what the entries say. */
-async function* checkBooks(db: Db, match: Document): AsyncGenerator<Breach> {
-  yield* unevenBooks(await sumsIn(db, match));
-}
-
-/** The books in which these sums do not cancel out. */
-function* unevenBooks(sums: readonly Sum[]): Generator<Breach> {
-  const books = new Map<string, number>();
-  for (const { account, debitTzs, creditTzs } of sums) {
-    const book = account.split(':', 2).join(':');
-    books.set(book, (books.get(book) ?? 0) + debitTzs - creditTzs);
-  }
-  for (const [book, differenceTzs] of books) {
-    const [mode, currency = ''] = book.split(':');
-    if (differenceTzs !== 0) {
-      yield { kind: 'book.unbalanced', mode: mode === 'live' ? 'live' : 'test', currency, differenceTzs };
-    }
   }
 }
 
@@ -288,17 +217,15 @@ async function* checkTouched(
   // Of those before, some entries may be gone: nothing can be said of them any more.
   const known = removed ? [{ $match: { _id: idsIn(rules.prefix, { from: removed, until: null }) } }] : [];
   const others = own ? [{ $match: { $nor: [{ _id: own }] } }] : [];
-  const events = [
-    { $match: { _id: idsIn('evt', span) } },
-    { $project: { _id: 0, id: `$${rules.eventField}` } },
-  ];
+  const { eventField } = rules;
+  const events = [{ $match: { _id: idsIn('evt', span) } }, { $project: { _id: 0, id: `$${eventField}` } }];
   const touched = db
     .collection('journal_entries')
     .aggregate<{ _id: string }>(
       [
         { $match: { ...postedIn(span), 'source.machine': rules.machine } },
         { $project: { _id: 0, id: '$source.id' } },
-        { $unionWith: { coll: 'events', pipeline: events } },
+        ...(eventField ? [{ $unionWith: { coll: 'events', pipeline: events } }] : []),
         { $group: { _id: '$id' } },
         ...known,
         ...others,

@@ -3,6 +3,8 @@ import type { Mode } from '../mode.ts';
 /** Whose money. */
 export type About = { mode: Mode; merchantId: string };
 type AboutCollection = About & { collectionId: string };
+/** A payout, refund, settlement, difference or reconciliation. `merchantId` is null where it is no merchant's. */
+type AboutHolder = { machine: string; mode: Mode; merchantId: string | null; actorId: string };
 
 /** One thing that is not as it must be. */
 export type Breach =
@@ -52,6 +54,18 @@ export type Breach =
   | ({ kind: 'event.missing'; type: string } & AboutCollection)
   | ({ kind: 'event.doubled'; type: string; eventIds: string[] } & AboutCollection)
   | ({ kind: 'event.unfounded'; type: string; eventId: string } & AboutCollection)
+  /** Entries of an actor that is not there: money that was set aside for nobody, among others. */
+  | ({ kind: 'holding.orphan'; entryIds: string[] } & AboutHolder)
+  /** One fact of an actor stands in the journal more than once. */
+  | ({ kind: 'holding.doubled'; type: string; entryIds: string[] } & AboutHolder)
+  /** Its entries have not put its money where the money map has it in this state. `wrong` says what lies where. */
+  | ({ kind: 'holding.differs'; state: string; wrong: string } & AboutHolder)
+  /** An actor that does not say what it is about: nothing can be said of its money. */
+  | ({ kind: 'holding.malformed' } & AboutHolder)
+  /** More of a collection went back, or is on its way, than came in. */
+  | ({ kind: 'refund.exceeds'; amountTzs: number; backTzs: number } & AboutCollection)
+  /** A collection counts other refunds than there are. */
+  | ({ kind: 'refund.miscounted'; countedTzs: number; refundedTzs: number } & AboutCollection)
   /** A whole check could not be made, although the database answers: something that it reads is not as it must be. */
   | { kind: 'check.failed'; mode?: undefined; check: string; why: string };
 
@@ -66,8 +80,11 @@ const passing = new Set([
     'reservedTzs',
     'holdsTzs',
     'differenceTzs',
+    'backTzs',
+    'countedTzs',
+    'refundedTzs',
   ],
-  ...['sealedCount', 'foundCount', 'why', 'status', 'state', 'held', 'open'],
+  ...['sealedCount', 'foundCount', 'why', 'status', 'state', 'held', 'open', 'wrong'],
   ...['entryIds', 'eventIds', 'collectionIds'],
 ]);
 
@@ -77,4 +94,53 @@ export function identityOf(breach: Breach): string {
     .filter(([field]) => !passing.has(field))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return lasting.map(([, value]) => String(value)).join('|');
+}
+
+type Sentences = { readonly [Kind in Breach['kind']]: (breach: Extract<Breach, { kind: Kind }>) => string };
+
+const sentences: Sentences = {
+  'entry.unbalanced': (b) => `Entry ${b.entryId} does not balance: debits − credits are ${b.differenceTzs}.`,
+  'entry.malformed': (b) =>
+    `Entry ${b.entryId} breaks a rule of the books: its lines, its accounts, its key, or who posted it.`,
+  'book.unbalanced': (b) => `The ${b.mode} book in ${b.currency} is off by ${b.differenceTzs}.`,
+  'closing.differs': (b) =>
+    `The closing of ${b.account} says ${b.closingTzs}; the entries before it add up to ${b.linesTzs}.`,
+  'day.differs': (b) =>
+    `What was sealed of ${b.date} is not the same now: ${b.part}, ${b.sealedCount} then, ${b.foundCount} now.`,
+  'counter.differs': (b) =>
+    `The counter ${b.counter} of ${b.merchantId} on stripe ${b.stripe} is ${b.counterTzs}; its lines add up to ${b.linesTzs}.`,
+  'reserved.differs': (b) =>
+    `${b.merchantId} has ${b.reservedTzs} in reserved; payments, payouts and refunds that are not ended hold ${b.holdsTzs}.`,
+  'bucket.overdue': (b) =>
+    `${b.amountTzs} of ${b.merchantId} that settle on ${b.date} are pending still, on stripe ${b.stripe}.`,
+  'collection.malformed': (b) => `${b.collectionId} cannot be read, so nothing can be said of its money.`,
+  'capture.missing': (b) => `${b.collectionId} is ${b.status}, and no entry says that its money came.`,
+  'capture.doubled': (b) => `${b.collectionId} has one fact posted twice: ${b.entryIds.join(', ')}.`,
+  'capture.unfounded': (b) => `Entry ${b.entryId} has no reason in ${b.collectionId}.`,
+  'capture.differs': (b) =>
+    `Entry ${b.entryId} moves other amounts than ${b.collectionId}: ${b.amountTzs} with a fee of ${b.feeTzs}.`,
+  'reversal.missing': (b) => `${b.collectionId} proved false, and no entry takes its money back.`,
+  'receipt.doubled': (b) => `Receipt ${b.receipt} was credited to several: ${b.collectionIds.join(', ')}.`,
+  'hold.differs': (b) =>
+    `${b.collectionId} is ${b.state}, but its late payment was held ${b.held} times and is held ${b.open} times now.`,
+  'event.missing': (b) => `${b.collectionId} never told ${b.type}.`,
+  'event.doubled': (b) => `${b.collectionId} told ${b.type} ${b.eventIds.length} times.`,
+  'event.unfounded': (b) => `Event ${b.eventId} tells ${b.type} of ${b.collectionId}, which never was so.`,
+  'holding.orphan': (b) =>
+    `There is no ${b.machine} ${b.actorId}, but entries of it: ${b.entryIds.join(', ')}.`,
+  'holding.doubled': (b) => `${b.actorId} has posted ${b.type} more than once: ${b.entryIds.join(', ')}.`,
+  'holding.differs': (b) =>
+    `${b.actorId} is ${b.state}, and its money is not where it belongs then: ${b.wrong}.`,
+  'holding.malformed': (b) => `${b.actorId} cannot be read, so nothing can be said of its money.`,
+  'refund.exceeds': (b) =>
+    `Of ${b.collectionId} came ${b.amountTzs}, and ${b.backTzs} went back or are on their way.`,
+  'refund.miscounted': (b) =>
+    `${b.collectionId} counts refunds of ${b.countedTzs}; those that there are give back ${b.refundedTzs}.`,
+  'check.failed': (b) => `The check of ${b.check} could not be made: ${b.why}`,
+};
+
+/** A breach in a sentence, for whoever has to look into it. Amounts are whole shillings. */
+export function sentenceOf<Kind extends Breach['kind']>(breach: Extract<Breach, { kind: Kind }>): string {
+  const say: Sentences[Kind] = sentences[breach.kind as Kind];
+  return say(breach);
 }

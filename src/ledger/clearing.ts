@@ -2,7 +2,7 @@ import type { Db, Document } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { newestClosingBy } from './closings.ts';
 import type { PostedEntry } from './entries.ts';
-import { accountName, postingKeys } from './postings.ts';
+import { accountName, postingKey } from './postings.ts';
 import { receiptId, receiptsSpec } from './receipts.ts';
 
 /**
@@ -65,10 +65,8 @@ export async function clearingFacts(
   of: ClearingOf,
   collections: readonly string[],
 ): Promise<Map<string, CollectionFact[]>> {
-  const { succeeded, lateHeld, lateReturned, reversed } = postingKeys;
-  const keys = collections.flatMap((id) =>
-    [succeeded, lateHeld, lateReturned, reversed].map((key) => key(of.mode, id)),
-  );
+  const types = ['collection.succeeded', 'late.held', 'late.returned', 'success.reversed'] as const;
+  const keys = collections.flatMap((id) => types.map((type) => postingKey(type, of.mode, id)));
   const facts = new Map<string, CollectionFact[]>();
   const account = clearingAccount(of);
   for await (const entry of stored(db).find({ _id: { $in: keys } })) {

@@ -136,6 +136,8 @@ export async function merchantsPosted(
       $match: {
         ...bothModes,
         postedAt: window,
+        // What is the house's has no counters.
+        merchantId: { $type: 'string' },
         ...(reservedOnly && { 'lines.account': /:merchant_reserved:/ }),
       },
     },

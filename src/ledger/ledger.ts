@@ -6,7 +6,7 @@ import { snapshotRead } from '../mongo.ts';
 import { fromOwn, type Own, ownOf } from '../whose.ts';
 import type { PostedEntry } from './entries.ts';
 import { balanceOf } from './post.ts';
-import { type Bucket, entryTypes, postingKeys } from './postings.ts';
+import { type Bucket, entryTypes, postingKey } from './postings.ts';
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
@@ -332,7 +332,8 @@ export async function readCapture(
   mode: Mode,
   collectionId: string,
 ): Promise<{ entry: PostedEntry; from: { bucket: string; stripe: number } | null } | undefined> {
-  const keys = [postingKeys.succeeded(mode, collectionId), postingKeys.lateAccepted(mode, collectionId)];
+  const captures = ['collection.succeeded', 'late.accepted'] as const;
+  const keys = captures.map((type) => postingKey(type, mode, collectionId));
   const entry = await db.collection<PostedEntry>(entriesSpec.name).findOne({ _id: { $in: keys } });
   if (!entry) return undefined;
   const line = entry.lines.find((each) => each.bucket !== undefined);

@@ -3,9 +3,11 @@ import {
   checkEntry,
   type EntryType,
   type JournalEntry,
+  type KeyedFact,
   type Line,
   lineOf,
   type PlatformKind,
+  postingKey,
   type Side,
   type Source,
 } from './postings.ts';
@@ -38,67 +40,58 @@ export type Payout = Outgoing & { feeTzs: number; channel: string | null };
  */
 export type Refund = Outgoing & { feeReturnedTzs: number; channel: string };
 
-/** Posting keys of money out: each fact of a payout or refund can be posted once. */
-export const outgoingKeys = {
-  held: (mode: string, id: string) => `${mode}:${id}:held`,
-  paid: (mode: string, id: string) => `${mode}:${id}:paid`,
-  released: (mode: string, id: string) => `${mode}:${id}:released`,
-  returned: (mode: string, id: string) => `${mode}:${id}:returned`,
-  foundPaid: (mode: string, id: string) => `${mode}:${id}:found_paid`,
-};
-
 /** The money of a payout is set aside. To be posted by `held`, which gathers it and refuses what is not there. */
 export function payoutHeld(payout: Payout): JournalEntry {
-  return outgoing(payout, 'payout.held', outgoingKeys.held, moved(payout, heldByPayout(payout), 'hold'));
+  return outgoing(payout, 'payout.held', moved(payout, heldByPayout(payout), 'hold'));
 }
 
 /** The payout has left, out of what was held; its fee is earned. */
 export function payoutPaid(payout: Payout): JournalEntry {
   const lines = [merchants(payout, 'merchant_reserved', 'debit', heldByPayout(payout)), ...left(payout)];
-  return outgoing(payout, 'payout.paid', outgoingKeys.paid, lines);
+  return outgoing(payout, 'payout.paid', lines);
 }
 
 /** The payout did not leave: failed or cancelled, its money is available again. */
 export function payoutReleased(payout: Payout): JournalEntry {
   const lines = moved(payout, heldByPayout(payout), 'release');
-  return outgoing(payout, 'payout.released', outgoingKeys.released, lines, outgoingKeys.held);
+  return outgoing(payout, 'payout.released', lines, 'payout.held');
 }
 
-/** A payout that was paid came back: the amount is available again, the fee stays earned. */
-export function payoutReturned(payout: Payout): JournalEntry {
+/** A payout that was paid came back: the amount is available again, the fee stays earned. `wasLate`: found paid. */
+export function payoutReturned(payout: Payout, wasLate = false): JournalEntry {
   const lines = [
     paidFrom(payout, 'debit'),
     merchants(payout, 'merchant_available', 'credit', payout.amountTzs),
   ];
-  return outgoing(payout, 'payout.returned', outgoingKeys.returned, lines, outgoingKeys.paid);
+  return outgoing(payout, 'payout.returned', lines, wasLate ? 'payout.found_paid' : 'payout.paid');
 }
 
 /** A payout was released and has left all the same. The money is gone: available may go below zero. */
 export function payoutFoundPaid(payout: Payout): JournalEntry {
   const lines = [merchants(payout, 'merchant_available', 'debit', heldByPayout(payout)), ...left(payout)];
-  return outgoing(payout, 'payout.found_paid', outgoingKeys.foundPaid, lines, outgoingKeys.released);
+  return outgoing(payout, 'payout.found_paid', lines, 'payout.released');
 }
 
 /** The merchant's part of a refund is set aside. To be posted by `held`, as a payout's. */
 export function refundHeld(refund: Refund): JournalEntry {
-  return outgoing(refund, 'refund.held', outgoingKeys.held, moved(refund, heldByRefund(refund), 'hold'));
+  return outgoing(refund, 'refund.held', moved(refund, heldByRefund(refund), 'hold'));
 }
 
 /** The customer has the money back. */
 export function refundPaid(refund: Refund): JournalEntry {
-  return outgoing(refund, 'refund.paid', outgoingKeys.paid, refunded(refund, 'merchant_reserved'));
+  return outgoing(refund, 'refund.paid', refunded(refund, 'merchant_reserved'));
 }
 
 /** The refund did not reach the customer: what was held is available again. */
 export function refundReleased(refund: Refund): JournalEntry {
   const lines = moved(refund, heldByRefund(refund), 'release');
-  return outgoing(refund, 'refund.released', outgoingKeys.released, lines, outgoingKeys.held);
+  return outgoing(refund, 'refund.released', lines, 'refund.held');
 }
 
 /** A refund was released and has reached the customer all the same: available may go below zero. */
 export function refundFoundPaid(refund: Refund): JournalEntry {
   const lines = refunded(refund, 'merchant_available');
-  return outgoing(refund, 'refund.found_paid', outgoingKeys.foundPaid, lines, outgoingKeys.released);
+  return outgoing(refund, 'refund.found_paid', lines, 'refund.released');
 }
 
 /** What a payout holds while it is under way. */
@@ -119,9 +112,9 @@ export function heldByRefund({
  * several of one source.
  */
 export function floatMoved(
-  float: Omit<Outgoing, 'merchantId'> & { channel: string; to: 'bank' | 'wallet'; fact?: string },
+  float: Omit<Outgoing, 'merchantId'> & { channel: string; to: 'bank' | 'wallet'; fact: string },
 ): JournalEntry {
-  const { amountTzs, to, fact = 'float_moved' } = float;
+  const { amountTzs, to, fact } = float;
   const { mode, currency, source } = float;
   const bank = lineOf(accountName(mode, currency, 'bank'), to === 'bank' ? 'debit' : 'credit', amountTzs, {});
   const wallet = paidFrom(float, to === 'bank' ? 'credit' : 'debit');
@@ -178,16 +171,10 @@ function paidFrom(
   return lineOf(account, side, amountTzs, {});
 }
 
-function outgoing(
-  of: Outgoing,
-  type: EntryType,
-  key: (mode: string, id: string) => string,
-  lines: Line[],
-  reverses?: (mode: string, id: string) => string,
-): JournalEntry {
+function outgoing(of: Outgoing, type: KeyedFact, lines: Line[], reverses?: KeyedFact): JournalEntry {
   const { mode, source } = of;
-  const taken = reverses?.(mode, source.id);
-  return entryOf(of, type, key(mode, source.id), lines, taken === undefined ? {} : { reverses: taken });
+  const taken = reverses === undefined ? {} : { reverses: postingKey(reverses, mode, source.id) };
+  return entryOf(of, type, postingKey(type, mode, source.id), lines, taken);
 }
 
 function entryOf(

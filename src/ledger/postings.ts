@@ -1,4 +1,5 @@
 import { Long } from 'mongodb';
+import { type AccountKind, accounts, type FactName, facts } from '../../machines/money.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
@@ -11,41 +12,12 @@ import { int64 } from '../mongo.ts';
 /** Both books: what is asked of all entries names the modes, so that an index by mode and time serves. */
 export const bothModes = { mode: { $in: ['live', 'test'] as Mode[] } };
 
-/** The closed list of facts; the table is in docs/ARCHITECTURE.md, "Money". */
-export const entryTypes = [
-  'collection.succeeded',
-  'bucket.settled',
-  'late.held',
-  'late.accepted',
-  'late.returned',
-  'success.reversed',
-  'payout.held',
-  'payout.paid',
-  'payout.released',
-  'payout.returned',
-  'payout.found_paid',
-  'refund.held',
-  'refund.paid',
-  'refund.released',
-  'refund.found_paid',
-  'float.moved',
-  'statement.charged',
-  'statement.followed',
-  'statement.released',
-] as const;
-export type EntryType = (typeof entryTypes)[number];
+/** The closed list of facts; what each moves is in machines/money.ts and docs/MONEY.md. */
+export type EntryType = FactName;
+export const entryTypes = Object.keys(facts) as EntryType[];
 
-const merchantKinds = ['merchant_pending', 'merchant_available', 'merchant_reserved'] as const;
-const platformKinds = [
-  'provider_clearing',
-  'bank',
-  'fee_revenue',
-  'provider_fee_expense',
-  'suspense',
-] as const;
-export type MerchantKind = (typeof merchantKinds)[number];
-export type PlatformKind = (typeof platformKinds)[number];
-export type AccountKind = MerchantKind | PlatformKind;
+export type MerchantKind = Extract<AccountKind, `merchant_${string}`>;
+export type PlatformKind = Exclude<AccountKind, MerchantKind>;
 
 /**
  * One side of an entry in whole shillings: exactly one of `debit` and `credit` is above zero.
@@ -139,27 +111,37 @@ export function parseAccount(account: string): {
 
 /** True for the three accounts that a merchant's balance consists of. */
 export function isMerchantKind(kind: string): kind is MerchantKind {
-  return (merchantKinds as readonly string[]).includes(kind);
+  return isKind(kind) && kind.startsWith('merchant_');
 }
 
-/** Posting keys of a collection's facts: each can be posted once (CONTRACT 18.1). */
-export const postingKeys = {
-  succeeded: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:succeeded`,
-  lateHeld: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_held`,
-  lateAccepted: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_accepted`,
-  lateReturned: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:late_returned`,
-  reversed: (mode: Mode, collectionId: string) => `${mode}:${collectionId}:reversed`,
-  statement: (mode: Mode, sourceId: string, fact: string) => `${mode}:${sourceId}:${fact}`,
-  settled: (bucket: Omit<Bucket, 'amountTzs' | 'currency'>, part: number) =>
-    `${bucket.mode}:stl:${bucket.merchantId}:${bucket.date}:${bucket.stripe}:${part}`,
-};
+function isKind(kind: string): kind is AccountKind {
+  return Object.hasOwn(accounts, kind);
+}
+
+/** The facts that an actor posts once, by a key that follows from its id. */
+export type KeyedFact = {
+  [Type in EntryType]: (typeof facts)[Type]['key'] extends string ? Type : never;
+}[EntryType];
+
+/** The posting key of a fact of an actor: it can be posted once (CONTRACT 18.1). */
+export function postingKey(type: KeyedFact, mode: Mode, id: string): string {
+  return `${mode}:${id}:${facts[type].key}`;
+}
+
+/** The posting key of a settled part of a bucket. */
+function settledKey(
+  { mode, merchantId, date, stripe }: Omit<Bucket, 'amountTzs' | 'currency'>,
+  part: number,
+) {
+  return `${mode}:stl:${merchantId}:${date}:${stripe}:${part}`;
+}
 
 /**
  * The customer paid: the rail owes us the gross, we owe the merchant the net (pending, or available on T+0),
  * the fee is earned. Throws UnsoundEntry, also when the fee reaches the amount.
  */
 export function collectionSucceeded(payment: Payment, to: Destination): JournalEntry {
-  return entryOf(payment, 'collection.succeeded', postingKeys.succeeded, [
+  return entryOf(payment, 'collection.succeeded', [
     clearing(payment, 'debit'),
     net(payment, 'credit', to),
     ...fee(payment, 'credit', 'fee_revenue'),
@@ -168,7 +150,7 @@ export function collectionSucceeded(payment: Payment, to: Destination): JournalE
 
 /** A payment after the final word: the net waits in reserved, the fee is not earned yet (suspense). */
 export function latePaymentHeld(payment: Payment): JournalEntry {
-  return entryOf(payment, 'late.held', postingKeys.lateHeld, [
+  return entryOf(payment, 'late.held', [
     clearing(payment, 'debit'),
     reserved(payment, 'credit'),
     ...fee(payment, 'credit', 'suspense'),
@@ -177,7 +159,7 @@ export function latePaymentHeld(payment: Payment): JournalEntry {
 
 /** A held payment is accepted: it settles by the date of acceptance, and the fee is earned. */
 export function latePaymentAccepted(payment: Payment, to: Destination): JournalEntry {
-  return entryOf(payment, 'late.accepted', postingKeys.lateAccepted, [
+  return entryOf(payment, 'late.accepted', [
     reserved(payment, 'debit'),
     ...fee(payment, 'debit', 'suspense'),
     net(payment, 'credit', to),
@@ -192,8 +174,8 @@ export function latePaymentReturned(payment: Payment): JournalEntry {
     ...fee(payment, 'debit', 'suspense'),
     clearing(payment, 'credit'),
   ];
-  const heldKey = postingKeys.lateHeld(payment.mode, payment.collectionId);
-  return entryOf(payment, 'late.returned', postingKeys.lateReturned, lines, heldKey);
+  const heldKey = postingKey('late.held', payment.mode, payment.collectionId);
+  return entryOf(payment, 'late.returned', lines, heldKey);
 }
 
 /**
@@ -214,7 +196,7 @@ export function successProvedFalse(
     ...fee(payment, 'debit', 'fee_revenue'),
     clearing(payment, 'credit'),
   ];
-  return entryOf(payment, 'success.reversed', postingKeys.reversed, lines, captureKey);
+  return entryOf(payment, 'success.reversed', lines, captureKey);
 }
 
 /**
@@ -230,7 +212,7 @@ export function bucketSettled(
   const { mode, currency, merchantId, date, stripe, amountTzs } = bucket;
   const account = (kind: MerchantKind) => accountName(mode, currency, kind, merchantId);
   return checkEntry({
-    _id: postingKeys.settled(bucket, part),
+    _id: settledKey(bucket, part),
     mode,
     currency,
     type: 'bucket.settled',
@@ -259,14 +241,19 @@ export function gatherLines(account: string, from: readonly { stripe: number; am
 
 /**
  * The rules every entry keeps, whoever made it (CONTRACT 18.2): at most `entryLinesMax` lines, each a 64-bit integer on
- * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant; what
+ * exactly one side, debits = credits, one mode and currency, merchants' lines only of the entry's merchant; posted by the
+ * chart of its fact under the key of its fact, and between the accounts that its fact moves (machines/money.ts); what
  * available and reserved lose on the whole they lose on stripe 0. Returns the entry or throws UnsoundEntry.
  */
 export function checkEntry(entry: JournalEntry): JournalEntry {
   const refuse = (why: string): never => {
     throw new UnsoundEntry(`${entry._id}: ${why}`);
   };
-  if (!entry._id.startsWith(`${entry.mode}:`)) refuse('the posting key is of another mode');
+  const { chart, key } = facts[entry.type];
+  const { mode, source } = entry;
+  if (!entry._id.startsWith(`${mode}:`)) refuse('the posting key is of another mode');
+  if (source.machine !== chart) refuse(`${entry.type} is posted by a ${chart}, not by a ${source.machine}`);
+  if (key !== null && entry._id !== `${mode}:${source.id}:${key}`) refuse('not the posting key of its fact');
   if (entry.lines.length < 2 || entry.lines.length > limits.entryLinesMax)
     refuse(`${entry.lines.length} lines`);
   if (Number.isNaN(entry.effectiveAt.getTime()) || Number.isNaN(entry.postedAt.getTime())) refuse('no time');
@@ -303,8 +290,10 @@ function faultOfLine(entry: JournalEntry, line: Line): string | undefined {
   if (line.debit.isNegative() || line.credit.isNegative()) return 'negative';
   if (line.debit.isZero() === line.credit.isZero()) return 'not exactly one side';
   if (!Number.isSafeInteger(line.debit.add(line.credit).toNumber())) return 'beyond 2^53 − 1';
+  if (!isKind(kind)) return 'unknown account';
+  const moved: readonly AccountKind[] = facts[entry.type][line.debit.isZero() ? 'credit' : 'debit'];
+  if (!moved.includes(kind)) return `no account that ${entry.type} moves so`;
   if (!isMerchantKind(kind)) {
-    if (!(platformKinds as readonly string[]).includes(kind)) return 'unknown account';
     if ((owner !== undefined) !== (kind === 'provider_clearing')) return 'wrong owner';
     return line.bucket !== undefined || line.stripe !== undefined ? 'no counter here' : undefined;
   }
@@ -360,16 +349,10 @@ function reserved({ mode, currency, merchantId, amountTzs, feeTzs }: Payment, si
   return lineOf(account, side, amountTzs - feeTzs, { stripe: 0 });
 }
 
-function entryOf(
-  payment: Payment,
-  type: EntryType,
-  key: (mode: Mode, collectionId: string) => string,
-  lines: Line[],
-  reverses?: string,
-): JournalEntry {
+function entryOf(payment: Payment, type: KeyedFact, lines: Line[], reverses?: string): JournalEntry {
   const { mode, currency, merchantId, collectionId, seq, feePlan, providerReference } = payment;
   return checkEntry({
-    _id: key(mode, collectionId),
+    _id: postingKey(type, mode, collectionId),
     mode,
     currency,
     type,

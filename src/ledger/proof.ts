@@ -10,7 +10,7 @@ import { hashed, sealEvents, sealJournal } from './seals.ts';
 /** Proves one day, or compares it with its seal. */
 
 /** Raised with every rule that is new or changed: days proven by older ones are proven again when it is their turn. */
-export const rulesEdition = 1;
+export const rulesEdition = 2;
 
 const actorsPerSlice = 1_000;
 

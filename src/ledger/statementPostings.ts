@@ -5,7 +5,6 @@ import {
   type JournalEntry,
   lineOf,
   type PlatformKind,
-  postingKeys,
   type Source,
 } from './postings.ts';
 
@@ -56,7 +55,7 @@ function entryOf(fact: StatementFact, type: EntryType, debit: PlatformKind, cred
   const account = (kind: PlatformKind) =>
     accountName('live', currency, kind, ...(kind === 'provider_clearing' ? [rail] : []));
   return checkEntry({
-    _id: postingKeys.statement('live', source.id, fact.fact),
+    _id: `live:${source.id}:${fact.fact}`,
     mode: 'live',
     currency,
     type,

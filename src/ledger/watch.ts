@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { modes } from '../mode.ts';
 import { type AuditCursor, type AuditReport, auditRecent } from './auditor.ts';
-import { type Breach, identityOf } from './breach.ts';
+import { type Breach, identityOf, sentenceOf } from './breach.ts';
 import { asStored, type Understood } from './captures.ts';
 import { closingAt } from './closings.ts';
 import { auditsSpec, type Day, daysOf, verifiedUpTo } from './days.ts';
@@ -21,6 +21,8 @@ import { bothModes } from './postings.ts';
 /** A breach that was told, by what it is about. */
 export interface BreachDoc extends Doc {
   breach: Record<string, unknown>;
+  /** The same in a sentence; absent where it was told before there were any. */
+  says?: string;
   firstSeenAt: Date;
   lastSeenAt: Date;
   /** A night no longer found it. */
@@ -251,7 +253,7 @@ export class AuditWatch {
       const _id = identityOf(breach);
       const seen = await this.#breaches.findOneAndUpdate(
         { _id, clearedAt: { $exists: false } },
-        { $set: { lastSeenAt: new Date(nowMs), breach: { ...breach } } },
+        { $set: { lastSeenAt: new Date(nowMs), breach: { ...breach }, says: sentenceOf(breach) } },
       );
       if (seen) continue;
       // The record and its alert are one commit; of two processes that see it at once, one is refused.
@@ -259,23 +261,24 @@ export class AuditWatch {
         () => true,
         () => false,
       );
-      if (told) log.error({ breach }, 'the books are not right');
+      if (told) log.error({ breach, says: sentenceOf(breach) }, 'the books are not right');
       else if (!(await this.#breaches.findOne({ _id }))) throw new Error(`no alert was raised for ${_id}`);
     }
   }
 
   #firstSight(_id: string, breach: Breach, nowMs: number): Write[] {
     const at = new Date(nowMs);
-    const about = 'merchantId' in breach ? { merchantId: breach.merchantId } : {};
+    const merchantId = 'merchantId' in breach ? breach.merchantId : null;
+    const about = merchantId === null ? {} : { merchantId };
     const alert = raiseAlert({
       kind: 'ledger_breach',
       at: nowMs,
       about: subjectOf(breach),
       ...about,
       ...(breach.mode === undefined ? {} : { mode: breach.mode }),
-      detail: { ...breach },
+      detail: { ...breach, says: sentenceOf(breach) },
     });
-    const doc = { breach: { ...breach }, firstSeenAt: at, lastSeenAt: at };
+    const doc = { breach: { ...breach }, says: sentenceOf(breach), firstSeenAt: at, lastSeenAt: at };
     // Gone and come back is new: the cleared record makes room under another name.
     return [{ op: 'insert', into: breachesSpec.name, doc: { _id, ...doc }, onDuplicate: 'race' }, alert];
   }
@@ -312,6 +315,7 @@ function lastQuietHourMs(nowMs: number): number {
 /** The id of what a breach is about, for the alert. */
 function subjectOf(breach: Breach): string {
   if ('collectionId' in breach) return breach.collectionId;
+  if ('actorId' in breach) return breach.actorId;
   if ('entryId' in breach) return breach.entryId;
   if ('merchantId' in breach) return breach.merchantId;
   if ('check' in breach) return breach.check;

@@ -95,7 +95,8 @@ export function payoutWriteEffects({ db, deliveriesOf }: PayoutDeps): Writes {
     holdMoney: (step) => hold(db, payoutHeld(payoutOf(step))),
     postPaid: (step) => post(payoutPaid(payoutOf(step))),
     releaseMoney: (step) => [...post(payoutReleased(payoutOf(step))), ...givenBack(step.doc as PayoutDoc)],
-    postReturned: (step) => post(payoutReturned(payoutOf(step))),
+    postReturned: (step) =>
+      post(payoutReturned(payoutOf(step), (step.doc as PayoutDoc).snapshot.context.late)),
     postFoundPaid: (step) => post(payoutFoundPaid(payoutOf(step))),
     recordEvent: (step) => {
       const doc = step.doc as PayoutDoc;

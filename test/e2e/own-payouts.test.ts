@@ -286,7 +286,14 @@ describe('/v1/payouts and the float', function () {
     const { actors, rails } = test.service.wired;
     const at = clock.now();
     const moved = floatMoved({
-      ...{ mode: 'test', currency: 'TZS', channel: rails.test.name, to: 'bank', amountTzs: 60_000 },
+      ...{
+        mode: 'test',
+        currency: 'TZS',
+        channel: rails.test.name,
+        to: 'bank',
+        amountTzs: 60_000,
+        fact: 'float_FT1_out',
+      },
       ...{ source: { machine: 'reconciliation', id: 'rec.of.a.test', seq: 1 }, providerReference: 'FT1' },
       ...{ effectiveAtMs: at, postedAtMs: at },
     });

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { type Doc, MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
+import { sentenceOf } from '../../src/ledger/breach.ts';
 import {
   AuditWatch,
   auditAll,
   auditRecent,
   closingAt,
   collectionSucceeded,
-  type JournalEntry,
   latePaymentAccepted,
   latePaymentHeld,
   type Payment,
@@ -30,32 +30,13 @@ import {
   touch,
   yesterday,
 } from '../support/histories.ts';
+import { type Fault, outgoingFaults, plantPosted, set } from '../support/planted.ts';
 
 const dayMs = 86_400_000;
 
-async function set(histories: Histories, into: string, _id: string, fields: object): Promise<void> {
-  const result = await histories.db
-    .collection<Doc>(into)
-    .updateOne({ _id }, { $set: fields }, { bypassDocumentValidation: true });
-  expect(result.matchedCount).to.equal(1);
-}
 async function remove(histories: Histories, into: string, filter: object): Promise<void> {
   expect((await histories.db.collection(into).deleteOne(filter)).deletedCount).to.equal(1);
 }
-/** An entry about a collection, planted without its counters; these are then moved by hand to fit. */
-async function plantPosted(histories: Histories, planted: JournalEntry): Promise<void> {
-  await plant(histories.db, planted);
-  await histories.written(post(planted).filter(({ into }) => into === 'balances'));
-}
-
-type Fault = {
-  fault: string;
-  plant(histories: Histories): Promise<void>;
-  finds: string[];
-  /** What an audit of what is new finds, where that differs. */
-  recently?: string[];
-};
-
 const faults: Fault[] = [
   {
     fault: 'an entry whose debits and credits differ',
@@ -139,7 +120,7 @@ const faults: Fault[] = [
         _id: `live:${histories.pending.collectionId}:succeeded_again`,
       });
     },
-    finds: ['capture.doubled'],
+    finds: ['capture.doubled', 'entry.malformed'],
   },
   {
     fault: 'a failed collection with a capture',
@@ -221,7 +202,7 @@ const faults: Fault[] = [
       await plantPosted(histories, { ...twin, _id: `live:${returned.collectionId}:late_held_again` });
       await set(histories, 'collections', returned.collectionId, { state: 'failed.latePaid.held' });
     },
-    finds: ['hold.differs'],
+    finds: ['entry.malformed', 'hold.differs'],
   },
   {
     fault: 'a late payment that is both returned and accepted',
@@ -341,6 +322,7 @@ const faults: Fault[] = [
     finds: ['closing.differs'],
     recently: [], // closings are the night's work
   },
+  ...outgoingFaults,
 ];
 
 async function eventOf(histories: Histories, { collectionId }: Payment): Promise<string | undefined> {
@@ -382,27 +364,32 @@ describe('auditor on MongoDB', function () {
     const all = await auditAll(histories.db, auditMs);
     expect(all.breaches).to.deep.equal([]);
     expect(all.isTruncated).to.equal(false);
-    expect(all.checked).to.deep.equal({ collections: 12, merchants: 4 });
+    expect(all.checked).to.deep.equal({ collections: 13, merchants: 6 });
     expect(all.next.untilMs).to.equal(auditMs - 30_000);
 
     const recent = await auditRecent(histories.db, auditMs, histories.start);
     expect(recent.breaches).to.deep.equal([]);
     expect(recent.next.untilMs).to.equal(auditMs - 30_000);
     // all but the open one; nothing moved unevenly, so no merchant's history had to be summed
-    expect(recent.checked).to.deep.equal({ collections: 11, merchants: 0 });
+    expect(recent.checked).to.deep.equal({ collections: 12, merchants: 0 });
     await histories.close();
   });
 
-  for (const { fault, plant: plantFault, finds, recently } of faults) {
+  for (const { fault, plant: plantFault, finds, recently, says } of faults) {
     it(`finds ${fault}`, async () => {
       const histories = await openHistories();
       await plantFault(histories);
       await touch(histories);
-      expect(kinds(await auditAll(histories.db, auditMs))).to.deep.equal(finds);
+      const all = await auditAll(histories.db, auditMs);
+      expect(kinds(all)).to.deep.equal(finds);
       const recent = await auditRecent(histories.db, auditMs, histories.start);
       expect(kinds(recent)).to.deep.equal(recently ?? finds);
       const told = recent.breaches.map((breach) => JSON.stringify(breach));
       expect(new Set(told).size, 'each breach once').to.equal(told.length);
+      const sentences = all.breaches.map(sentenceOf);
+      const ours = sentences.filter((sentence) => !/could not be made/.test(sentence)); // with MongoDB's own words
+      for (const sentence of ours) expect(sentence).not.to.match(/undefined|NaN|null|\[object/);
+      if (says) expect(sentences.join('\n')).to.match(says);
       await alertsOnce(histories, finds);
       await histories.close();
     });

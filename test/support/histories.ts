@@ -1,3 +1,4 @@
+import type { Doc } from '@kusanya/durable-actors';
 import { currentSnapshot } from '../../src/ledger/counters.ts';
 import {
   type AuditCursor,
@@ -12,6 +13,7 @@ import {
   post,
   successProvedFalse,
 } from '../../src/ledger/ledger.ts';
+import { int64 } from '../../src/mongo.ts';
 import { settlementDate } from '../../src/settlement/calendar.ts';
 import {
   type Books,
@@ -21,6 +23,7 @@ import {
   payment as paymentAt,
   success,
 } from './books.ts';
+import { type Outgoing, openOutgoing } from './outgoing.ts';
 
 // MongoDB's own clock dates snapshots, so these books are kept in the present.
 // Each begins at its own present: a run is minutes old when the later ones open.
@@ -53,6 +56,7 @@ export interface Histories extends Books {
   failed: Payment;
   expired: Payment;
   created: Payment;
+  outgoing: Outgoing;
 }
 
 export async function openHistories(): Promise<Histories> {
@@ -66,6 +70,15 @@ export async function openHistories(): Promise<Histories> {
   await books.written(success(payment(), null, 3), success(payment({ feeTzs: 0 }), today));
   await books.written(success(payment({ mode: 'test', merchantId: 'mer_b' }), tomorrow));
   for await (const bucket of openBuckets(books.db, { date: today })) {
+    const snapshot = { context: { settledTzs: int64(bucket.amountTzs) } };
+    const settlement = {
+      _id: 'stl_a',
+      mode: bucket.mode,
+      merchantId: bucket.merchantId,
+      state: 'settled',
+      snapshot,
+    };
+    await books.db.collection<Doc>('settlements').insertOne(settlement);
     const source = { machine: 'settlement', id: 'stl_a', seq: 1 };
     await books.written(
       post(bucketSettled(bucket, 1, source, { effectiveAtMs: startMs, postedAtMs: startMs })),
@@ -107,9 +120,11 @@ export async function openHistories(): Promise<Histories> {
     [collectionWrite(expired!, 'expired', 'expired.watching.waiting'), eventWrite(expired!, 'expired')],
     [collectionWrite(created!, 'created', 'created.awaitingApproval.waiting')],
   );
+  const outgoing = await openOutgoing(books, startMs);
   return {
     ...books,
     start,
+    outgoing,
     ...{ pending: pending!, accepted: accepted!, held: held!, returned: returned!, reversed: reversed! },
     ...{ failed: failed!, expired: expired!, created: created! },
   };

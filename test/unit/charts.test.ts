@@ -6,6 +6,7 @@ import { endpointMachine } from '../../machines/endpoint.ts';
 import { chartSvg as chartAside, chartStyle } from '../../src/charts/charts.ts';
 import { chartMermaid, chartSvg } from '../../src/charts/drawing.ts';
 import { layOut, type Placed, page } from '../../src/charts/layout.ts';
+import { moneyPage } from '../../src/charts/money.ts';
 import { readChart } from '../../src/charts/read.ts';
 import { measures, type PlacedLine } from '../../src/charts/shape.ts';
 import { lengthOf } from '../../src/charts/words.ts';
@@ -36,6 +37,11 @@ describe('the charts', function () {
       ).to.equal(true);
     }
     expect(readdirSync(folder).sort()).to.deep.equal([...drawn.keys()].sort());
+  });
+
+  it('have their money in docs/MONEY.md where it lies (npm run charts)', () => {
+    const written = readFileSync(new URL('../../docs/MONEY.md', import.meta.url), 'utf8');
+    expect(written === moneyPage(), 'docs/MONEY.md is up to date').to.equal(true);
   });
 
   it('come out the same each time', () => {

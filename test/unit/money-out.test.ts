@@ -196,15 +196,15 @@ describe('postings of money out', () => {
 
   it('our own money moves between wallet and bank, and is no merchant’s', () => {
     const { merchantId: _, ...rest } = terms;
-    const source = { machine: 'difference', id: 'dif_a', seq: 2 };
-    const float = { ...rest, source, amountTzs: 700, channel: 'MPESA_TZ' };
+    const source = { machine: 'reconciliation', id: 'rec_a', seq: 2 };
+    const float = { ...rest, source, fact: 'float_R9_out', amountTzs: 700, channel: 'MPESA_TZ' };
     const swept = floatMoved({ ...float, to: 'bank' });
     expect(told(swept)).to.deep.equal(['bank debit 700', 'provider_clearing:MPESA_TZ credit 700']);
     expect(told(floatMoved({ ...float, to: 'wallet' }))).to.deep.equal([
       'provider_clearing:MPESA_TZ debit 700',
       'bank credit 700',
     ]);
-    expect(swept).to.include({ merchantId: null, _id: 'live:dif_a:float_moved' });
+    expect(swept).to.include({ merchantId: null, _id: 'live:rec_a:float_R9_out' });
     expect(post(swept).map(({ into }) => into)).to.deep.equal(['journal_entries']);
     const figures = figuresOf({ ...posted(swept), merchantId: null } satisfies PostedEntry);
     expect(figures).to.include({ grossTzs: 0, feeTzs: 0, netTzs: 0 });

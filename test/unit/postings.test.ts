@@ -2,7 +2,7 @@ import type { Write } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { Long } from 'mongodb';
-import { post } from '../../src/ledger/ledger.ts';
+import { payoutHeld, post } from '../../src/ledger/ledger.ts';
 import {
   accountName,
   type Bucket,
@@ -297,6 +297,7 @@ describe('postings', () => {
   });
 
   describe('checkEntry', () => {
+    const swapped = ({ debit, credit }: JournalEntry['lines'][number]) => ({ debit: credit, credit: debit });
     const sound = () => collectionSucceeded(payment, { settlesOn: '2026-11-22', stripe: 3 });
     const faults: [fault: string, spoil: (entry: JournalEntry) => void, message: string][] = [
       [
@@ -329,6 +330,19 @@ describe('postings', () => {
       ['a stripe on a platform account', (e) => (e.lines[0]!.stripe = 1), 'no counter here'],
       ['one line', (e) => e.lines.splice(1), '1 lines'],
       ['81 lines', (e) => (e.lines = Array(81).fill(e.lines[0])), '81 lines'],
+      [
+        'a fact of another chart',
+        (e) => (e.source.machine = 'payout'),
+        'posted by a collection, not by a payout',
+      ],
+      ['a second key for its fact', (e) => (e._id = 'live:col_a:succeeded_again'), 'not the posting key'],
+      ['the key of another actor', (e) => (e._id = 'live:col_b:succeeded'), 'not the posting key'],
+      [
+        'an account that its fact does not move',
+        (e) => (e.lines[2]!.account = 'live:TZS:suspense'),
+        'no account that collection.succeeded moves so',
+      ],
+      ['the wrong side', (e) => Object.assign(e.lines[0]!, swapped(e.lines[0]!)), 'moves so'],
       ['a time that is none', (e) => (e.effectiveAt = new Date(Number.NaN)), 'no time'],
     ];
     for (const [fault, spoil, message] of faults) {
@@ -341,15 +355,18 @@ describe('postings', () => {
     }
 
     it('refuses debits of available and reserved on any stripe but 0', () => {
-      for (const kind of ['available', 'reserved']) {
-        const entry = successProvedFalse(payment, captureKey, null);
-        entry.lines[0] = { ...entry.lines[0]!, account: `live:TZS:merchant_${kind}:mer_a`, stripe: 1 };
+      const released = latePaymentAccepted(payment, { settlesOn: '2026-11-22', stripe: 3 });
+      for (const entry of [successProvedFalse(payment, captureKey, null), released]) {
+        entry.lines[0] = { ...entry.lines[0]!, stripe: 1 };
         expect(() => checkEntry(entry)).to.throw(UnsoundEntry, 'stripe 0');
       }
     });
 
     it('takes debits of other stripes that are gathered whole on stripe 0, and nothing less', () => {
-      const debit = successProvedFalse(payment, captureKey, null);
+      const source = { machine: 'payout', id: 'po_a', seq: 1 };
+      const terms = { mode: 'live', currency: 'TZS', merchantId: 'mer_a', source } as const;
+      const none = { channel: null, providerReference: null };
+      const debit = payoutHeld({ ...terms, ...none, ...times, amountTzs: 10_000, feeTzs: 0 });
       const account = 'live:TZS:merchant_available:mer_a';
       const brought = [
         { stripe: 3, amountTzs: 2_000 },
