@@ -4,7 +4,7 @@ import { formOf } from './forms.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryOf, type Show, type Visit } from './page.ts';
-import { payoutForms, scheduleCard } from './payingForms.ts';
+import { payoutForms, type Schedule, scheduleCard } from './payingForms.ts';
 import { calendarPicture, paymentPictures, periodChoices, webhookPicture } from './pictures.ts';
 import type { Account, ApiKey, Destination, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
@@ -87,7 +87,7 @@ ${card('To hand over', onboarding(visit, '<the key>'))}
 ${balanceCard(visit, account)}
 ${scheduleCard(visit, ofMode(schedules))}
 ${card('What holds for it', merchantFacts(visit, merchant, account))}
-${card('What you can do', merchantForms(visit, merchant, plans.data, destinations.data))}
+${card('What you can do', merchantForms(visit, merchant, plans.data, destinations.data, ofMode(schedules)))}
 </aside></div>
 ${await picturesOf(visit, id)}`;
   return { title: merchant.name, nav: 'merchants', body };
@@ -182,6 +182,7 @@ function merchantForms(
   merchant: Merchant,
   plans: readonly FeePlan[],
   destinations: readonly Destination[],
+  schedules: readonly Schedule[],
 ): Html {
   const { id } = merchant;
   const { mode } = visit;
@@ -212,7 +213,7 @@ function merchantForms(
       },
       submit: 'Register',
     }),
-    ...payoutForms(visit, id, destinations),
+    ...payoutForms(visit, id, destinations, schedules),
     formOf(visit, {
       id: 'settings',
       to: 'PATCH /admin/merchants/:id',

@@ -8,10 +8,15 @@ import type { Destination } from './shapes.ts';
 import { moment, money } from './words.ts';
 
 /** What the merchant's page says and asks about money that is paid out. */
-type Schedule = RowOf<'/admin/merchants/:id/schedules'>;
+export type Schedule = RowOf<'/admin/merchants/:id/schedules'>;
 
 /** Where the merchant's money may go, and that some of it goes there. */
-export function payoutForms(visit: Visit, id: string, destinations: readonly Destination[]): Html[] {
+export function payoutForms(
+  visit: Visit,
+  id: string,
+  destinations: readonly Destination[],
+  [schedule]: readonly Schedule[],
+): Html[] {
   const { mode } = visit;
   return [
     formOf(visit, {
@@ -45,11 +50,17 @@ export function payoutForms(visit: Visit, id: string, destinations: readonly Des
       submit: 'Pay out',
       isDangerous: mode === 'live',
     }),
-    scheduleForm(visit, id, destinations),
+    scheduleForm(visit, id, destinations, schedule),
   ];
 }
 
-function scheduleForm(visit: Visit, id: string, destinations: readonly Destination[]): Html {
+/** Filled with what holds: what is left empty would be nothing. */
+function scheduleForm(
+  visit: Visit,
+  id: string,
+  destinations: readonly Destination[],
+  now: Schedule | undefined,
+): Html {
   const { mode } = visit;
   return formOf(visit, {
     id: 'schedule',
@@ -59,11 +70,16 @@ function scheduleForm(visit: Visit, id: string, destinations: readonly Destinati
     fixed: { mode },
     hint: 'At most once on a day, of what is available then. Set again, it goes by the new plan.',
     fields: {
-      weekday: { hint: 'With weekly: 1 is Monday, 7 Sunday.' },
-      destination: { choices: destinations.map(choiceOf) },
-      minimum: { label: 'smallest payout, TZS', hint: 'Less is left for another day.' },
-      retain: { label: 'stays available, TZS' },
-      cap: { label: 'at most on a day, TZS' },
+      interval: { value: now?.interval },
+      weekday: { value: now?.weekday, hint: 'With weekly: 1 is Monday, 7 Sunday.' },
+      destination: { value: now?.destination, choices: destinations.map(choiceOf) },
+      minimum: {
+        value: now?.minimum,
+        label: 'smallest payout, TZS',
+        hint: 'Less is left for another day.',
+      },
+      retain: { value: now?.retain, label: 'stays available, TZS' },
+      cap: { value: now?.cap, label: 'at most on a day, TZS' },
     },
     submit: 'Set',
     isDangerous: mode === 'live',

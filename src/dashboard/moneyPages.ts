@@ -5,6 +5,7 @@ import {
   type Answered,
   type Asked,
   address,
+  type Payout,
   type Settlement,
   type Show,
   type Transaction,
@@ -18,7 +19,11 @@ import { words } from './words.ts';
 
 export const showSettlements: Show = async (visit) => {
   const { t } = visit;
-  const list = await visit.read('/v1/settlements', { query: pageOf(visit) });
+  const latest = { query: new URLSearchParams({ limit: '10' }) };
+  const [list, payouts] = await Promise.all([
+    visit.read('/v1/settlements', { query: pageOf(visit) }),
+    visit.read('/v1/payouts', latest),
+  ]);
   const rows = table<Settlement>(
     [
       {
@@ -41,9 +46,36 @@ export const showSettlements: Show = async (visit) => {
   const body = html`
 <div class="top"><h1>${t(words.settlements)}</h1><p><a href="${address('/settlements.csv')}" download>${t(words.download)}</a></p></div>
 <p class="hint note">${t(words.settlementsAbout)}</p>
-<section class="card">${rows}${pager(visit, list)}</section>`;
+<section class="card">${rows}${pager(visit, list)}</section>
+${payouts.data.length > 0 ? paidOut(visit, payouts.data) : ''}`;
   return { title: t(words.settlements), nav: 'settlements', body };
 };
+
+/** The latest money that went on from here to the merchant's own wallet or bank. */
+function paidOut(visit: Visit, payouts: readonly Payout[]): Html {
+  const { t } = visit;
+  const rows = table<Payout>(
+    [
+      { head: t(words.when), card: 'first', cell: ({ created_at }) => moment(visit, created_at) },
+      { head: t(words.amount), kind: 'right', card: 'first end', cell: ({ amount }) => money(amount) },
+      { head: t(words.status), cell: (payout) => payoutPill(visit, payout) },
+      { head: t(words.payoutReference), cell: ({ id, reference }) => reference ?? id },
+    ],
+    payouts,
+    '',
+  );
+  return html`<section class="card" id="payouts"><div class="title"><h2>${t(words.paidOut)}</h2></div>
+<p class="hint note">${t(words.paidOutAbout)}</p>${rows}</section>`;
+}
+
+function payoutPill(visit: Visit, { status }: Payout): Html {
+  if (status === 'paid') return pill(visit, 'good', words.arrived);
+  if (status === 'created') return pill(visit, 'busy', words.onItsWay);
+  if (status === 'cancelled') return pill(visit, 'calm', words.payoutCancelled);
+  return status === 'returned'
+    ? pill(visit, 'care', words.payoutReturned)
+    : pill(visit, 'bad', words.payoutFailed);
+}
 
 /** What arrived, and what still will. */
 function sumOf({ amount, pending }: Settlement): number {

@@ -24,6 +24,7 @@ export type Payment = RowOf<'/v1/collections'>;
 export type Delivery = RowOf<'/dashboard/deliveries'>;
 export type Endpoint = RowOf<'/v1/webhook_endpoints'>;
 export type Settlement = RowOf<'/v1/settlements'>;
+export type Payout = RowOf<'/v1/payouts'>;
 export type Transaction = RowOf<'/v1/balance_transactions'>;
 
 export const place = '/dashboard';

@@ -60,6 +60,13 @@ describe('the dashboard in a browser', function () {
     for (const { json } of made) await merchant.final(json.id);
     await test.call('POST', '/admin/settlements/run', { body: { reason: 'so that the day is there' } });
     ids.settlement = (await merchant.get('/v1/settlements')).json.data[0].id;
+    await merchant.settle();
+    const destination = await test.destination(merchant.id, { rail: 'manual' });
+    await test.call('POST', '/v1/payouts', {
+      token: merchant.key,
+      body: { amount: 1_500, destination, reference: 'week-47' },
+      headers: { 'idempotency-key': 'paid out' },
+    });
     await merchant.create({ amount: 1 });
     await test.service.wired.refusals.flush();
   }

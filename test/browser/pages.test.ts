@@ -99,7 +99,19 @@ describe('every page of the console', function () {
       body: { collection: id, amount: 500 },
       headers: { 'Idempotency-Key': 'refund-1' },
     });
-    const actors = [id, review, endpoint, failed.id, days.json.data[0].id, to.id, payout.id, refund.id];
+    const plan = { mode: 'test', interval: 'weekly', weekday: 2, destination: to.id };
+    const { json: schedule } = await post(`/admin/merchants/${merchant.id}/schedules`, plan);
+    const actors = [
+      schedule.id,
+      id,
+      review,
+      endpoint,
+      failed.id,
+      days.json.data[0].id,
+      to.id,
+      payout.id,
+      refund.id,
+    ];
     const ofPayment = ['ledger', 'network', 'deliveries', 'audit', 'raw'].map(
       (tab) => `/actors/${id}?tab=${tab}`,
     );

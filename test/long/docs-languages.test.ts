@@ -87,11 +87,12 @@ describe('the samples of /docs', function () {
   };
   const payout = async (merchant: TestMerchant): Promise<string> => {
     const destination = await payable(merchant);
-    const { json } = await test.call('POST', '/v1/payouts', {
+    const { status, json, text } = await test.call('POST', '/v1/payouts', {
       token: merchant.key,
       body: { amount: 1_000, destination },
       headers: { 'Idempotency-Key': destination },
     });
+    if (status !== 202) throw new Error(text);
     return json.id;
   };
 
