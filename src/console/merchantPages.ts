@@ -4,9 +4,9 @@ import { formOf } from './forms.ts';
 import { card, choices, facts, pager, table } from './layout.ts';
 import { idLink } from './links.ts';
 import { address, queryOf, type Show, type Visit } from './page.ts';
-import { payoutForms, type Schedule, scheduleCard } from './payingForms.ts';
+import { payoutForms, scheduleCard } from './payingForms.ts';
 import { calendarPicture, paymentPictures, periodChoices, webhookPicture } from './pictures.ts';
-import type { Account, ApiKey, Destination, FeePlan, Merchant } from './shapes.ts';
+import type { Account, ApiKey, FeePlan, Merchant } from './shapes.ts';
 import { endpointsTable } from './webhookPages.ts';
 import { ago, feeWords, moment, money, shortId } from './words.ts';
 
@@ -76,6 +76,7 @@ export const showMerchant: Show = async (visit) => {
   ]);
   const ofMode = <Each extends { mode: Mode }>(list: List<Each>) =>
     list.data.filter((each) => each.mode === mode);
+  const paying = payoutForms(visit, id, destinations.data, ofMode(schedules));
   const body = html`
 <header class="headline"><p class="crumbs"><a href="${address(visit, '/merchants')}">merchants</a> ${shortId(id)}</p>
 <h1>${merchant.name}</h1><p class="meta">${stateOf(merchant.suspended)} <span class="quiet">${mode} mode</span></p></header>
@@ -87,7 +88,7 @@ ${card('To hand over', onboarding(visit, '<the key>'))}
 ${balanceCard(visit, account)}
 ${scheduleCard(visit, ofMode(schedules))}
 ${card('What holds for it', merchantFacts(visit, merchant, account))}
-${card('What you can do', merchantForms(visit, merchant, plans.data, destinations.data, ofMode(schedules)))}
+${card('What you can do', merchantForms(visit, merchant, plans.data, paying))}
 </aside></div>
 ${await picturesOf(visit, id)}`;
   return { title: merchant.name, nav: 'merchants', body };
@@ -181,8 +182,7 @@ function merchantForms(
   visit: Visit,
   merchant: Merchant,
   plans: readonly FeePlan[],
-  destinations: readonly Destination[],
-  schedules: readonly Schedule[],
+  paying: readonly Html[],
 ): Html {
   const { id } = merchant;
   const { mode } = visit;
@@ -213,7 +213,7 @@ function merchantForms(
       },
       submit: 'Register',
     }),
-    ...payoutForms(visit, id, destinations, schedules),
+    ...paying,
     formOf(visit, {
       id: 'settings',
       to: 'PATCH /admin/merchants/:id',
