@@ -1,5 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import type { Mode } from '../mode.ts';
+import type { SnapshotOptions } from '../mongo.ts';
 import { newestClosingBy } from './closings.ts';
 import type { PostedEntry } from './entries.ts';
 import { accountName, postingKey } from './postings.ts';
@@ -113,19 +114,27 @@ export async function clearingPage(
 }
 
 /** What a clearing account held at a moment of the world: entries that tell of the time before it, whenever posted. */
-export async function clearingAt(db: Db, of: ClearingOf, atMs: number): Promise<number> {
+export async function clearingAt(
+  db: Db,
+  of: ClearingOf,
+  atMs: number,
+  options: SnapshotOptions,
+): Promise<number> {
   const at = new Date(atMs);
   const account = clearingAccount(of);
-  const closing = await newestClosingBy(db, of.mode, at);
+  const closing = await newestClosingBy(db, of.mode, at, options);
   const known = closing?.accounts.find((each) => each.account === account);
   const since: Document = closing ? { postedAt: { $gte: closing.until } } : {};
   const sums = await stored(db)
-    .aggregate<{ tzs: number }>([
-      { $match: { 'lines.account': account, ...since, effectiveAt: { $lt: at } } },
-      { $unwind: '$lines' },
-      { $match: { 'lines.account': account } },
-      { $group: { _id: null, tzs: { $sum: { $subtract: ['$lines.debit', '$lines.credit'] } } } },
-    ])
+    .aggregate<{ tzs: number }>(
+      [
+        { $match: { 'lines.account': account, ...since, effectiveAt: { $lt: at } } },
+        { $unwind: '$lines' },
+        { $match: { 'lines.account': account } },
+        { $group: { _id: null, tzs: { $sum: { $subtract: ['$lines.debit', '$lines.credit'] } } } },
+      ],
+      { ...options },
+    )
     .toArray();
   return (known ? known.debitTzs - known.creditTzs : 0) + (sums[0]?.tzs ?? 0);
 }

@@ -1,7 +1,7 @@
 import type { MongoCollectionSpec } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
 import type { Mode } from '../mode.ts';
-import { int64 } from '../mongo.ts';
+import { int64, type SnapshotOptions } from '../mongo.ts';
 import { eatDate } from '../time.ts';
 
 /**
@@ -147,10 +147,15 @@ function newestClosing(db: Db, mode: Mode): Promise<ClosingDoc | undefined> {
 }
 
 /** The newest closing of a mode, of those that were made up to a moment if one is named. */
-export async function newestClosingBy(db: Db, mode: Mode, by?: Date): Promise<ClosingDoc | undefined> {
+export async function newestClosingBy(
+  db: Db,
+  mode: Mode,
+  by?: Date,
+  options: Partial<SnapshotOptions> = {},
+): Promise<ClosingDoc | undefined> {
   const found = await db
     .collection<ClosingDoc>(closingsSpec.name)
-    .findOne({ mode, ...(by && { until: { $lte: by } }) }, { sort: { until: -1 } });
+    .findOne({ mode, ...(by && { until: { $lte: by } }) }, { ...options, sort: { until: -1 } });
   return found ?? undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import type { Agreement } from '../../machines/reconciliation.ts';
 import { clearingAt } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import { dateDueAtMs } from '../time.ts';
 import {
   type DifferenceDoc,
@@ -27,52 +28,60 @@ export async function agreementAt(
   atMs: number,
   statementTzs: number,
 ): Promise<Agreement> {
-  const [ledgerTzs, openTzs, transitTzs] = await Promise.all([
-    clearingAt(db, { mode: 'live', currency, rail }, atMs),
-    openAt(db, rail, new Date(atMs)),
-    transitAt(db, rail, new Date(atMs)),
+  const at = new Date(atMs);
+  // A difference that is followed meanwhile would be in both sums, or in neither.
+  const [ledgerTzs, openTzs, transitTzs] = await snapshotRead(db, async (options) => [
+    await clearingAt(db, { mode: 'live', currency, rail }, atMs, options),
+    await openAt(db, rail, at, options),
+    await transitAt(db, rail, at, options),
   ]);
   const unexplainedTzs = statementTzs - ledgerTzs - openTzs - transitTzs;
   return { statementTzs, ledgerTzs, openTzs, transitTzs, unexplainedTzs };
 }
 
 /** What the statement has more than the books by differences for which nothing was posted before this moment. */
-async function openAt(db: Db, rail: string, at: Date): Promise<number> {
+async function openAt(db: Db, rail: string, at: Date, options: SnapshotOptions): Promise<number> {
   const isOpen = { 'snapshot.context.isFollowed': false, state: { $nin: [...endedStates] } };
   const settledLater = { 'snapshot.context.settledAt': { $gte: at.getTime() } };
   const [sum] = await db
     .collection<DifferenceDoc>(differencesSpec.name)
-    .aggregate<{ tzs: number }>([
-      { $match: { 'data.rail': rail, 'data.bookedAt': { $lt: at }, $or: [isOpen, settledLater] } },
-      { $group: { _id: null, tzs: { $sum: '$data.effectTzs' } } },
-    ])
+    .aggregate<{ tzs: number }>(
+      [
+        { $match: { 'data.rail': rail, 'data.bookedAt': { $lt: at }, $or: [isOpen, settledLater] } },
+        { $group: { _id: null, tzs: { $sum: '$data.effectTzs' } } },
+      ],
+      { ...options },
+    )
     .toArray();
   return sum?.tzs ?? 0;
 }
 
 /** What the network booked before this moment and we after it, less the other way round. */
-async function transitAt(db: Db, rail: string, at: Date): Promise<number> {
+async function transitAt(db: Db, rail: string, at: Date, options: SnapshotOptions): Promise<number> {
   const across = { rail, isAcross: true };
   const [sum] = await db
     .collection<StatementLineDoc>(statementLinesSpec.name)
-    .aggregate<{ tzs: number }>([
-      {
-        $match: {
-          $or: [
-            { ...across, bookedAt: { $lt: at }, entryAt: { $gte: at } },
-            { ...across, bookedAt: { $gte: at }, entryAt: { $lt: at } },
-          ],
-        },
-      },
-      {
-        $group: {
-          _id: null,
-          tzs: {
-            $sum: { $cond: [{ $lt: ['$bookedAt', at] }, '$entryTzs', { $subtract: [0, '$entryTzs'] }] },
+    .aggregate<{ tzs: number }>(
+      [
+        {
+          $match: {
+            $or: [
+              { ...across, bookedAt: { $lt: at }, entryAt: { $gte: at } },
+              { ...across, bookedAt: { $gte: at }, entryAt: { $lt: at } },
+            ],
           },
         },
-      },
-    ])
+        {
+          $group: {
+            _id: null,
+            tzs: {
+              $sum: { $cond: [{ $lt: ['$bookedAt', at] }, '$entryTzs', { $subtract: [0, '$entryTzs'] }] },
+            },
+          },
+        },
+      ],
+      { ...options },
+    )
     .toArray();
   return sum?.tzs ?? 0;
 }
