@@ -45,7 +45,7 @@ ${upload.toString() ? card('Another day', upload) : ''}`;
 function agreementPill({ agreement }: Pick<Reconciliation, 'agreement'>): Html {
   if (!agreement) return html`<span class="quiet">not yet</span>`;
   return agreement.is_agreed
-    ? html`<span class="pill good">agree</span>`
+    ? html`<span class="pill good">all explained</span>`
     : html`<span class="pill bad">${money(agreement.unexplained)} unexplained</span>`;
 }
 
@@ -77,10 +77,9 @@ export const showReconciliation: Show = async (visit) => {
   const close = of.state === 'open.resting' ? formOf(visit, toldAs(id, 'operator.closedDay')) : html``;
   const body = html`
 ${moneyTop(visit, `${of.rail} ${of.date}`)}
-<div class="split"><div class="main">
-<section class="card" id="differences" data-live><div class="title"><h2>Differences</h2>${choices(visit, 'class', classesOf(of))}</div>${await differencesTable(visit, list.data)}${pager(visit, list)}</section>
-</div><aside class="side" id="side" data-live>${standCard(visit, of)}${classesCard(of)}${agreementCard(of)}
-${close.toString() ? card('When all is looked at', close) : ''}</aside></div>`;
+<div class="numbers" id="numbers" data-live>${standCard(visit, of)}${classesCard(of)}${agreementCard(of)}</div>
+<section class="card" id="differences" data-live><div class="title"><h2>Differences</h2>${choicesOfClasses(visit)}</div>${await differencesTable(visit, list.data)}${pager(visit, list)}</section>
+${close.toString() ? card('When all is looked at', close) : ''}`;
   const isMoving = !/^(open\.resting|closed)$/.test(of.state);
   return {
     title: `Statement ${of.date}`,
@@ -90,12 +89,13 @@ ${close.toString() ? card('When all is looked at', close) : ''}</aside></div>`;
   };
 };
 
-/** Classes that are differences, as a filter. */
-function classesOf({ classes }: Reconciliation): (readonly [string, string])[] {
-  const known = classes
-    .map((each) => each.class)
-    .filter((name) => !/^(matched|charge|sweep|not_judged)$/.test(name));
-  return [['', 'all'], ...known.map((name) => [name, kindWords(name)] as const)];
+/** The classes of differences, as the route itself knows them. */
+function choicesOfClasses(visit: Visit): Html {
+  const query = visit.operationOf('GET /admin/differences')?.query as
+    | { properties: { class?: { enum?: readonly string[] } } }
+    | undefined;
+  const known = query?.properties.class?.enum ?? [];
+  return choices(visit, 'class', [['', 'all'], ...known.map((name) => [name, kindWords(name)] as const)]);
 }
 
 function standCard(visit: Visit, of: Reconciliation): Html {
@@ -115,16 +115,11 @@ ${facts([
 }
 
 function classesCard({ classes }: Reconciliation): Html {
-  const rows = table<Reconciliation['classes'][number]>(
-    [
-      { head: 'Class', cell: (row) => kindWords(row.class) },
-      { head: 'How many', kind: 'right', cell: ({ count }) => figures(count) },
-      { head: 'Sum', kind: 'right', cell: ({ amount }) => money(amount) },
-    ],
-    classes,
-    'Nothing was looked for yet.',
+  const rows = classes.map(
+    (each) => [kindWords(each.class), html`${figures(each.count)}, ${money(each.amount)}`] as const,
   );
-  return card('What was found', rows);
+  const body = rows.length > 0 ? facts(rows) : html`<p class="empty">Nothing was looked for yet.</p>`;
+  return card('What was found', body);
 }
 
 function agreementCard({ agreement }: Reconciliation): Html {
@@ -144,22 +139,30 @@ function agreementCard({ agreement }: Reconciliation): Html {
 
 async function differencesTable(visit: Visit, rows: readonly Difference[]): Promise<Html> {
   const merchant = await merchantLinks(visit, rows);
-  const linked = (id: string | null) => (id === null ? html`–` : idLink(visit, id));
   return table<Difference>(
     [
       { head: 'What', cell: (row) => idLink(visit, row.id, kindWords(row.class)) },
       { head: 'State', cell: ({ state }) => pill(state) },
       { head: 'Statement less books', kind: 'right', cell: ({ effect }) => money(effect) },
-      { head: 'Receipt', cell: ({ receipt }) => html`<code>${receipt ?? '–'}</code>` },
-      { head: 'Line', kind: 'right', cell: ({ line }) => line ?? '–' },
-      { head: 'Payment', cell: (row) => linked(row.collection_id) },
-      { head: 'Suggestion', cell: ({ suggestion }) => linked(suggestion) },
+      { head: 'Line', cell: lineCell },
+      { head: 'Payment', cell: (row) => paymentCell(visit, row) },
       { head: 'Merchant', kind: 'name', cell: ({ merchant_id }) => merchant(merchant_id) },
       { head: 'Details', kind: 'name', cell: ({ details }) => withLinks(visit, details) },
     ],
     rows,
     'None.',
   );
+}
+
+function lineCell({ line, receipt }: Difference): Html {
+  if (line === null && receipt === null) return html`–`;
+  return html`${line === null ? '' : html`${line}: `}<code>${receipt ?? ''}</code>`;
+}
+
+/** Whose it is; or, said as what it is, whose it may be. */
+function paymentCell(visit: Visit, { collection_id: id, suggestion }: Difference): Html {
+  if (id !== null) return idLink(visit, id);
+  return suggestion === null ? html`–` : html`perhaps ${idLink(visit, suggestion)}`;
 }
 
 export const showSafeguarding: Show = async (visit) => {
@@ -173,7 +176,7 @@ export const showSafeguarding: Show = async (visit) => {
       { head: 'Owed to merchants', kind: 'right', cell: (day) => money(day.owed - day.suspense) },
       { head: 'Nobody’s yet', kind: 'right', cell: ({ suspense }) => money(suspense) },
       { head: 'Cover', kind: 'right', cell: coverOf },
-      { head: 'Signed by', cell: signedBy },
+      { head: 'Signed by', kind: 'name', cell: signedBy },
       { head: 'Sign', kind: 'wide', cell: ({ id }) => signForm(visit, id) },
     ],
     list.data,
@@ -192,7 +195,10 @@ function coverOf({ cover, is_covered }: Day): Html {
 /** Each signature with what was held when it was given: a later one says that something was corrected. */
 function signedBy({ signatures }: Day): Html {
   if (signatures.length === 0) return html`<span class="quiet">nobody</span>`;
-  return html`<ul class="lines">${signatures.map(({ by, at, held }) => html`<li><span>${by}</span><span>${moment(at)}</span>${money(held)}</li>`)}</ul>`;
+  const lines = signatures.map(
+    ({ by, at, held }) => html`<li>${by} <span class="quiet">${moment(at)}</span>, held ${money(held)}</li>`,
+  );
+  return html`<ul>${lines}</ul>`;
 }
 
 function signForm(visit: Visit, id: string): Html {

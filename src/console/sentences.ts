@@ -96,6 +96,15 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     const end = ends[state.split('.', 1)[0]!];
     return html`${what} ${end ?? html`is ${payoutWaits[state]?.(untilDue(visit, actor)) ?? stateWords(state)}`}.`;
   },
+  reconciliation: ({ actor }) => {
+    const { data, state } = actor;
+    return html`The statement of ${String(data.rail)} for ${String(data.date)}, ${String(data.lines)} lines: ${stateWords(state)}.`;
+  },
+  difference: ({ actor }) => {
+    const { kind, effectTzs, rail, receipt } = actor.data;
+    const what = html`${money(Number(effectTzs))} that ${String(rail)} has more than the books`;
+    return html`${label(String(kind))}${receipt ? html` (receipt ${String(receipt)})` : ''}, ${what}: ${stateWords(actor.state)}.`;
+  },
   destination: ({ visit, actor, name }) => {
     const { kind, name: holder, number, bank } = actor.data.account as Account;
     const how: Readonly<Record<string, Part>> = {

@@ -13,82 +13,118 @@ const usage = `npm run reconcile -- <file.csv> [options]
   --url http://127.0.0.1:3001       the operators' listener
   --token kusanya_operator_…        or in OPERATOR_TOKEN
   --reason "…"                      kept in the audit
+
+Ends with 0 where both balances agree, or the newest lines are too young to be judged yet; with 2 where something is
+unexplained; with 1 where the file or the service refused; with 64 where the command is wrong.
 `;
+const exits = { isFine: 0, isRefused: 1, isUnexplained: 2, isMisused: 64 };
 
-const say = (line: string): void => {
-  process.stdout.write(`${line}\n`);
-};
+const options = {
+  date: { type: 'string' },
+  rail: { type: 'string', default: 'MPESA_TZ' },
+  url: { type: 'string', default: 'http://127.0.0.1:3001' },
+  token: { type: 'string', default: process.env.OPERATOR_TOKEN ?? '' },
+  reason: { type: 'string', default: 'The statement of the day.' },
+  help: { type: 'boolean', default: false },
+} as const;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    date: { type: 'string' },
-    rail: { type: 'string', default: 'MPESA_TZ' },
-    url: { type: 'string', default: 'http://127.0.0.1:3001' },
-    token: { type: 'string', default: process.env.OPERATOR_TOKEN ?? '' },
-    reason: { type: 'string' },
-    help: { type: 'boolean' },
-  },
-});
-const [file] = positionals;
+/** What is wrong with the command itself. */
+class Misused extends Error {}
 
 interface Told {
   id: string;
   state: string;
   lines: number;
   imported: number;
+  repeated: number;
   matched: number;
   classes: { class: string; count: number; amount: number }[];
   agreement: { statement: number; ledger: number; unexplained: number } | null;
+  judged_at: string | null;
   error?: { message: string };
 }
 
-async function ask(path: string, init: RequestInit = {}): Promise<Told> {
-  const headers = { authorization: `Bearer ${values.token}`, 'content-type': 'text/csv' };
-  const response = await fetch(`${values.url}${path}`, { ...init, headers });
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function commandOf(args: string[]) {
+  try {
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
+    if (!values.help && positionals.length !== 1) throw new TypeError('one file is wanted');
+    return { ...values, file: positionals[0] ?? '' };
+  } catch (error) {
+    throw new Misused((error as Error).message);
+  }
+}
+
+type Command = ReturnType<typeof commandOf>;
+
+async function ask({ url, token }: Command, path: string, init: RequestInit = {}): Promise<Told> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv' };
+  const response = await fetch(`${url}${path}`, { ...init, headers }).catch((error: Error) => {
+    const why = error.cause instanceof Error ? error.cause.message : error.message;
+    throw new Error(
+      `${url} was not reached (${why}). Does the service run, and is this its operators' listener?`,
+    );
+  });
   const told = (await response.json()) as Told;
-  if (!response.ok) throw new Error(told.error?.message ?? `answered ${response.status}`);
+  if (!response.ok) throw new Error(told.error?.message ?? `${url} answered ${response.status}`);
   return told;
 }
 
 /** The day before the one that it is in Dar es Salaam. */
 function yesterday(): string {
   const eat = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Africa/Dar_es_Salaam' });
-  const [today] = [eat.format(performance.timeOrigin + performance.now())];
+  const today = eat.format(performance.timeOrigin + performance.now());
   return new Date(Date.parse(`${today}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
 }
 
-async function main(path: string): Promise<void> {
-  const { size } = await stat(path);
-  const query = new URLSearchParams({ rail: values.rail, date: values.date ?? yesterday() });
-  query.set('reason', values.reason ?? 'The statement of the day.');
-  const body = Readable.toWeb(createReadStream(path)) as ReadableStream;
+/** Sends the file as it is read, and says what it began. */
+async function bring(command: Command): Promise<Told> {
+  const { file, rail, reason, date = yesterday() } = command;
+  const { size } = await stat(file).catch((error: Error) => {
+    throw new Misused(`the file cannot be read: ${error.message}`);
+  });
+  const query = new URLSearchParams({ rail, date, reason });
+  const body = Readable.toWeb(createReadStream(file)) as ReadableStream;
   // Node wants to be told that nothing is read of the answer while the file is sent.
   const sending: RequestInit & { duplex: 'half' } = { method: 'POST', body, duplex: 'half' };
-  let told = await ask(`/admin/reconciliations?${query}`, sending);
+  const told = await ask(command, `/admin/reconciliations?${query}`, sending);
   say(`${told.id}: ${told.lines} lines (${size} bytes)`);
+  return told;
+}
+
+/** Says how far it is whenever that has changed, until nothing goes on by itself. */
+async function follow(command: Command, begun: Told): Promise<Told> {
+  let told = begun;
   for (let last = ''; /^(importing|matching\.(lines|books)|open\.comparing)/.test(told.state); ) {
     await sleep(500);
-    told = await ask(`/admin/reconciliations/${told.id}`);
-    const line = `${told.state}: ${told.imported} kept, ${told.matched} looked for`;
+    told = await ask(command, `/admin/reconciliations/${told.id}`);
+    const line = `${told.state}: ${told.imported + told.repeated} kept, ${told.matched} looked for`;
     if (line !== last) say(line);
     last = line;
   }
-  for (const { class: kind, count, amount } of told.classes) say(`${kind}\t${count}\tTZS ${amount}`);
-  const { agreement } = told;
+  return told;
+}
+
+async function main(command: Command): Promise<number> {
+  const { id, state, classes, agreement, judged_at } = await follow(command, await bring(command));
+  for (const { class: kind, count, amount } of classes) say(`${kind}\t${count}\tTZS ${amount}`);
   if (agreement) {
     const { statement, ledger, unexplained } = agreement;
     say(`statement TZS ${statement}, ledger TZS ${ledger}, unexplained TZS ${unexplained}`);
-  }
-  say(`now ${told.state}; differences: GET ${values.url}/admin/differences?reconciliation=${told.id}`);
+  } else say(`the newest lines are judged at ${judged_at}; both balances are compared then`);
+  say(`now ${state}; differences: GET ${command.url}/admin/differences?reconciliation=${id}`);
+  return agreement && agreement.unexplained !== 0 ? exits.isUnexplained : exits.isFine;
 }
 
-if (values.help || file === undefined) {
-  process.stderr.write(usage);
-  process.exitCode = file === undefined && !values.help ? 64 : 0;
-} else {
-  await main(file).catch((error: Error) => {
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = 1;
-  });
+try {
+  const command = commandOf(process.argv.slice(2));
+  if (command.help) say(usage);
+  else process.exitCode = await main(command);
+} catch (error) {
+  const isMisused = error instanceof Misused;
+  process.stderr.write(`${(error as Error).message}\n${isMisused ? `\n${usage}` : ''}`);
+  process.exitCode = isMisused ? exits.isMisused : exits.isRefused;
 }
