@@ -241,10 +241,10 @@ describe('live mode', function () {
     expect(rails[1]).to.include({ mode: 'live', name: 'MPESA_TZ', configured: true });
     const address = live.env.MPESA_BASE_URL;
     expect(rails[1]).to.include({ address, sandbox: false, answers: 'synchronous' });
-    expect(rails[1].breakers.map(({ state }: { state: string }) => state)).to.deep.equal([
-      'closed',
-      'closed',
-    ]);
+    const breakers = rails[1].breakers.map(
+      ({ operation, state }: { operation: string; state: string }) => `${operation} ${state}`,
+    );
+    expect(breakers).to.deep.equal(['push closed', 'payout closed', 'query closed']);
   });
 
   it('prompts nobody after an outage of two hours', async () => {
