@@ -16,7 +16,7 @@ import {
 import { idsIn, removedUpTo, timesIn } from './days.ts';
 import { Findings } from './findings.ts';
 import { holdingRules, undatedRules } from './holdings.ts';
-import { bothModes } from './postings.ts';
+import { bothModes, rareTypes } from './postings.ts';
 import { checkBooks, checkEntries } from './soundness.ts';
 
 /**
@@ -205,7 +205,7 @@ export async function lastOf(
 }
 
 /** Actors that these entries or events are about: either one brings the other's absence to light. */
-async function* checkTouched(
+export async function* checkTouched(
   db: Db,
   rules: ActorRules,
   span: Span,
@@ -217,13 +217,15 @@ async function* checkTouched(
   // Of those before, some entries may be gone: nothing can be said of them any more.
   const known = removed ? [{ $match: { _id: idsIn(rules.prefix, { from: removed, until: null }) } }] : [];
   const others = own ? [{ $match: { $nor: [{ _id: own }] } }] : [];
+  // Whoever posts beside collections posts rare facts, which have an index: a day's captures are not read for each kind.
+  const rarely = rules.machine === 'collection' ? {} : { type: { $in: [...rareTypes] } };
   const { eventField } = rules;
   const events = [{ $match: { _id: idsIn('evt', span) } }, { $project: { _id: 0, id: `$${eventField}` } }];
   const touched = db
     .collection('journal_entries')
     .aggregate<{ _id: string }>(
       [
-        { $match: { ...postedIn(span), 'source.machine': rules.machine } },
+        { $match: { ...postedIn(span), ...rarely, 'source.machine': rules.machine } },
         { $project: { _id: 0, id: '$source.id' } },
         ...(eventField ? [{ $unionWith: { coll: 'events', pipeline: events } }] : []),
         { $group: { _id: '$id' } },

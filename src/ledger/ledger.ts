@@ -6,7 +6,7 @@ import { snapshotRead } from '../mongo.ts';
 import { fromOwn, type Own, ownOf } from '../whose.ts';
 import type { PostedEntry } from './entries.ts';
 import { balanceOf } from './post.ts';
-import { type Bucket, entryTypes, postingKey } from './postings.ts';
+import { type Bucket, entryTypes, postingKey, rareTypes } from './postings.ts';
 
 /**
  * The books: an append-only journal of balanced entries, and beside it each merchant's counters. Both move in
@@ -182,8 +182,6 @@ const entryValidator: Document = {
     ],
   },
 };
-
-const rareTypes = entryTypes.filter((type) => type !== 'collection.succeeded');
 
 /** The journal. Insert-only: no write in this service updates or deletes here. */
 export const entriesSpec: MongoCollectionSpec = {

@@ -16,6 +16,9 @@ export const bothModes = { mode: { $in: ['live', 'test'] as Mode[] } };
 export type EntryType = FactName;
 export const entryTypes = Object.keys(facts) as EntryType[];
 
+/** All but the one that there is of nearly every payment: they have indexes of their own. */
+export const rareTypes = entryTypes.filter((type) => type !== 'collection.succeeded');
+
 export type MerchantKind = Extract<AccountKind, `merchant_${string}`>;
 export type PlatformKind = Exclude<AccountKind, MerchantKind>;
 

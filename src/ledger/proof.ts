@@ -1,10 +1,11 @@
 import type { Db } from 'mongodb';
 import { modes } from '../mode.ts';
-import { actorRules, checkSpan, lastOf } from './auditor.ts';
+import { actorRules, checkSpan, checkTouched, lastOf } from './auditor.ts';
 import type { ActorRules, Bounds, Understood } from './captures.ts';
 import { type Span, unevenClosings } from './closings.ts';
 import { type DayDoc, idsIn, type Slice } from './days.ts';
 import { Findings } from './findings.ts';
+import { undatedRules } from './holdings.ts';
 import { hashed, sealEvents, sealJournal } from './seals.ts';
 
 /** Proves one day, or compares it with its seal. */
@@ -50,6 +51,10 @@ export async function lookAt(
     await findings.take('closings', async function* () {
       for await (const wrong of unevenClosings(db, span)) yield { kind: 'closing.differs', ...wrong };
     });
+  }
+  // Nothing tells of which day these are but what they posted on it: they are asked each time.
+  for (const rules of isProof ? [] : undatedRules) {
+    await findings.take(rules.plural, () => checkTouched(db, rules, span, undefined, findings, understood));
   }
   for (const rules of actorRules) {
     const before = isProof ? undefined : known?.actors[rules.plural];

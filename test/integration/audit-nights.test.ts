@@ -7,10 +7,12 @@ import { carriedUpTo, type Day, daysOf } from '../../src/ledger/days.ts';
 import {
   AuditWatch,
   auditAll,
+  bucketSettled,
   collectionSucceeded,
   latePaymentHeld,
   markRemoved,
   NotVerified,
+  openBuckets,
   type Payment,
   post,
   type Understood,
@@ -154,6 +156,27 @@ describe('nights of the auditor', function () {
     expect(await carriedUpTo(past.db)).to.deep.equal(midnight());
     const { checked } = (await past.watch.state()).full!;
     expect(checked.collections, 'the new day’s only').to.equal(1);
+    await past.close();
+  });
+
+  it('find a settlement of a proven day that says it settled more, within thirty nights', async () => {
+    const past = await openPast(4);
+    const atMs = todayMs - 3 * dayMs;
+    const [date, merchantId] = [eatDate(atMs), 'mer_2'];
+    await past.written(success(paymentOf(atMs, { merchantId }), date));
+    const _id = `stl.live.${merchantId}.${date}`;
+    const context = { dueAtMs: dateDueAtMs(date), parts: { 1: 1 }, settledTzs: 9_750, settledAt: atMs };
+    const doc = { _id, mode: 'live', merchantId, state: 'settled', data: { date, currency: 'TZS' } };
+    await stored(past.db, 'settlements').insertOne({ ...doc, snapshot: { value: 'settled', context } });
+    for await (const bucket of openBuckets(past.db, { date })) {
+      const source = { machine: 'settlement', id: _id, seq: 2 };
+      await past.written(post(bucketSettled(bucket, 1, source, { effectiveAtMs: atMs, postedAtMs: atMs })));
+    }
+    expect(await past.night()).to.deep.equal([]);
+    await changed(past.db, 'settlements', _id, { 'snapshot.context.settledTzs': 9_751 });
+    let found: string[] = [];
+    for (let nights = 0; found.length === 0 && nights < 30; nights += 1) found = await past.night();
+    expect(found).to.deep.equal(['holding.differs']);
     await past.close();
   });
 
