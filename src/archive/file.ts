@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -52,6 +52,9 @@ export interface Manifest {
   blocks: Block[];
 }
 
+/** Customers' numbers are in it. */
+const ownerOnly = 0o600;
+
 const zipped = promisify(gzip);
 const unzipped = promisify(gunzip);
 const { EJSON } = BSON;
@@ -80,8 +83,8 @@ export class ArchiveWriter {
 
   /** @throws the system's error where the folder cannot be written, or the file is there already */
   static async begin(dir: string, name: string): Promise<ArchiveWriter> {
-    await mkdir(dir, { recursive: true });
-    return new ArchiveWriter(dir, name, await open(fileOf(dir, name), 'wx'));
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    return new ArchiveWriter(dir, name, await open(fileOf(dir, name), 'wx', ownerOnly));
   }
 
   async add(docs: readonly ArchivedDoc[]): Promise<void> {
@@ -122,7 +125,7 @@ export class ArchiveWriter {
       blocks: this.#blocks,
     };
     const path = manifestOf(this.#dir, this.#name);
-    await writeFile(path, `${JSON.stringify(manifest, null, 1)}\n`, { flush: true });
+    await writeFile(path, `${JSON.stringify(manifest, null, 1)}\n`, { flush: true, mode: ownerOnly });
     await syncFolder(dirname(path));
     return manifest;
   }
@@ -136,7 +139,11 @@ export class ArchiveWriter {
 
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }
 
 /** Removes a file that was never finished. */
@@ -235,16 +242,11 @@ export async function verifyFile(dir: string, manifest: Manifest): Promise<void>
       counts[from] = (counts[from] ?? 0) + 1;
     }
   }
-  const { size } = await sizeOf(fileOf(dir, manifest.name));
+  const { size } = await stat(fileOf(dir, manifest.name));
   if (size !== manifest.bytes) throw new Error(`${manifest.name} has ${size} bytes, not ${manifest.bytes}`);
   if (sha256.digest('hex') !== manifest.sha256) throw new Error(`${manifest.name} is not as it was written`);
   if (linesSha256.digest('hex') !== manifest.linesSha256)
     throw new Error(`the lines of ${manifest.name} are not as they were written`);
   const differs = Object.entries(manifest.counts).find(([from, count]) => counts[from] !== count);
   if (differs) throw new Error(`${manifest.name} has ${counts[differs[0]] ?? 0} of ${differs.join(': ')}`);
-}
-
-async function sizeOf(path: string): Promise<{ size: number }> {
-  const file = await open(path, 'r');
-  return file.stat().finally(() => file.close());
 }
