@@ -52,12 +52,9 @@ export {
 } from './entries.ts';
 export { type FeePlan, feeFor } from './fee.ts';
 export { type FeePlanDoc, FeePlans, type FeeTerms, feePlansSpec, newFeePlanVersion } from './feePlans.ts';
-export { gathered } from './gather.ts';
 export { BalanceInsufficient, hold, withHold } from './hold.ts';
 export {
   floatMoved,
-  heldByPayout,
-  heldByRefund,
   type Payout,
   payoutFoundPaid,
   payoutHeld,

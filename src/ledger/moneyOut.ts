@@ -95,15 +95,12 @@ export function refundFoundPaid(refund: Refund): JournalEntry {
 }
 
 /** What a payout holds while it is under way. */
-export function heldByPayout({ amountTzs, feeTzs }: Pick<Payout, 'amountTzs' | 'feeTzs'>): number {
+function heldByPayout({ amountTzs, feeTzs }: Pick<Payout, 'amountTzs' | 'feeTzs'>): number {
   return amountTzs + feeTzs;
 }
 
 /** What a refund holds while it is under way: the merchant's part. */
-export function heldByRefund({
-  amountTzs,
-  feeReturnedTzs,
-}: Pick<Refund, 'amountTzs' | 'feeReturnedTzs'>): number {
+function heldByRefund({ amountTzs, feeReturnedTzs }: Pick<Refund, 'amountTzs' | 'feeReturnedTzs'>): number {
   return amountTzs - feeReturnedTzs;
 }
 

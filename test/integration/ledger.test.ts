@@ -2,6 +2,7 @@ import type { Doc } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
 import { checkCounters } from '../../src/ledger/counters.ts';
+import { gathered } from '../../src/ledger/gather.ts';
 import {
   type Bucket,
   balancesSpec,
@@ -9,7 +10,6 @@ import {
   collectionSucceeded,
   dropEmptyBucket,
   entriesSpec,
-  gathered,
   latePaymentAccepted,
   latePaymentHeld,
   latePaymentReturned,
