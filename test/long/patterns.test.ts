@@ -28,6 +28,10 @@ const spared: Readonly<Record<string, string>> = {
     'every run of separators is ended by a digit, so nothing is tried twice',
   '/\\b(kusanya_[a-z]+_(?:sk_)?|whsec_)[\\w+/-]{8,}={0,2}/g': 'after eight letters it can no longer fail',
   '/^(.+)\\.\\d+\\.\\d+$/': 'ids of our own calls',
+  '/[-:]|\\.\\d+Z/g': 'a time that we wrote',
+  '/:merchant_\\w+$/': 'accounts of our own books',
+  '/\\bboundary=(?:"([^"]{1,70})"|([^\\s;,"]{1,70}))/i': 'from each beginning at most 70 characters',
+  '/\\bname="([^"]*)"/i': 'what is begun is ended by the next quotation mark, whichever that is',
   '/underReview|latePaid\\.(held|returning)|^failing|lastTry|^held$|halfOpen|^entered/':
     'states of our own charts',
   '/^(failed|expired|disabled|open|returned)|reversed|quarantined/': 'states of our own charts',
