@@ -8,8 +8,9 @@ import { eatDate } from '../../src/time.ts';
 import { root } from '../support/files.ts';
 import { type Live, openLive } from '../support/live.ts';
 import { untilNoonMs } from '../support/noon.ts';
+import { until } from '../support/until.ts';
 
-const { hourMs } = limits;
+const { hourMs, dayMs } = limits;
 
 /** OPERATING "The network's statement": `npm run reconcile` against a service that runs, with the simulator's own file. */
 describe('npm run reconcile', function () {
@@ -90,5 +91,29 @@ describe('npm run reconcile', function () {
       .and.to.match(/^matched\t2\tTZS 10000$/m)
       .and.to.match(/^the newest lines are judged at \d{4}-/m)
       .and.to.match(/^now matching\.waiting; differences: GET http/m);
+  });
+
+  it('with the same file again goes on telling, and ends by whether both balances agree', async () => {
+    const id = `rec.MPESA_TZ.${date}`;
+    live.clock.advance(dayMs);
+    await live.service.sweep();
+    expect(await until(async () => (await live.service.actor(id)).state === 'open.resting')).to.equal(true);
+    const { code, out } = await bring(good);
+    expect(code, out).to.equal(0);
+    expect(out)
+      .to.match(/^unclaimed\t1\tTZS 7000$/m)
+      .and.to.match(/^statement TZS 16900, ledger TZS \d+, unexplained TZS 0$/m)
+      .and.to.match(/^now open\.resting; differences: GET http/m);
+    // What the ledger says of that day is changed behind everybody's back.
+    const entries = live.service.service.wired.db.collection('journal_entries');
+    const found = await entries.findOne({ type: 'statement.charged' }, { promoteLongs: false });
+    await entries.insertOne({ ...found, _id: 'live:planted' as never });
+    const body = { type: 'operator.closedDay', reason: 'looked at' };
+    await live.service.call('POST', `/admin/actors/${id}/events`, { body });
+    const differs = async () => (await live.service.actor(id)).context.agreement?.unexplainedTzs !== 0;
+    expect(await until(differs)).to.equal(true);
+    const differing = await bring(good);
+    expect(differing.code, differing.out).to.equal(2);
+    expect(differing.out).to.match(/unexplained TZS 100$/m);
   });
 });
