@@ -73,6 +73,8 @@ export type RefundEvent =
   /** The network does not have it: the money is where it was, as far as it knows by now. */
   | ({ type: 'ask.standing' } & Answer)
   | ({ type: 'ask.undecided'; answer: 'pending' | 'unknown' } & Answer)
+  /** Somebody says that there is news of it: the network is asked. */
+  | { type: 'rail.noticed'; at: number }
   | ({ type: 'operator.asked' } & ByOperator)
   | ({
       type: 'operator.resolved';
@@ -199,7 +201,7 @@ export function bornRefund(input?: RefundInput): RefundContext {
 
 export const refundMachine = chart.createMachine({
   id: 'refund',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => bornRefund(input),
   initial: 'created',
@@ -217,6 +219,7 @@ export const refundMachine = chart.createMachine({
         'ask.reversed': { ...toSucceeded, actions: ['closeAsk', ...toSucceeded.actions] },
         'ask.standing': { actions: 'closeAsk' },
         'ask.undecided': { actions: 'closeAsk' },
+        'rail.noticed': { actions: 'ringBell' },
       },
       states: {
         born: { always: { target: 'sending', actions: 'holdMoney' } },
@@ -288,6 +291,7 @@ export const refundMachine = chart.createMachine({
       always: { guard: 'isBellDue', actions: ['openAsk', 'askRefund'] },
       on: {
         'operator.asked': { actions: 'ringBell' },
+        'rail.noticed': { actions: 'ringBell' },
         // The merchant has the money back, and may have used it: a person decides.
         'reverse.succeeded': { actions: 'recordContradiction' },
         'ask.reversed': { actions: ['closeAsk', 'recordContradiction'] },

@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import type { ReportedActor } from './port.ts';
 
 /**
- * A bell rings when a rail called back. It carries no verdict: the collection, or the payout, asks the rail. The test rail rings through
+ * A bell rings when a rail called back. It carries no verdict: whoever it is about asks the rail. The test rail rings through
  * delayed jobs, and a bell that is lost, with Redis or with this process, is only a payment that is found by asking.
  */
 export const bellQueue = 'bells';

@@ -21,7 +21,7 @@ export const callbacksSpec: MongoCollectionSpec = {
 };
 
 export interface CallbackDoc extends Doc {
-  /** The collection's, or the payout's. */
+  /** The collection's, the payout's or the refund's. */
   collectionId: string;
   /** Absent: it is a collection. */
   machine?: ReportedActor['machine'];
@@ -81,7 +81,7 @@ export class Callbacks {
     return parse.reply;
   }
 
-  /** What was received about a collection or a payout, oldest first. */
+  /** What was received about a collection, a payout or a refund, oldest first. */
   of(collectionId: string, limit: number): Promise<CallbackDoc[]> {
     return this.#stored
       .find({ collectionId: { $eq: collectionId } })

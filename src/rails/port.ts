@@ -158,7 +158,7 @@ export interface CallbackReply {
 
 /** What a callback can be about. */
 export interface ReportedActor {
-  machine: 'collection' | 'payout';
+  machine: 'collection' | 'payout' | 'refund';
   id: string;
 }
 

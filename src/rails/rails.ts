@@ -17,6 +17,7 @@ export {
   MpesaRail,
   type MpesaWatch,
   mpesaTerms,
+  ownerOfConversation,
   railSessionsSpec,
   StoredSessions,
   sessionsName,

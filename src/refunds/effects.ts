@@ -5,6 +5,7 @@ import {
   type CallPostponed,
   type CallView,
   type MachineDefinition,
+  type Migration,
   type StepView,
   stateText,
   type Write,
@@ -217,6 +218,12 @@ async function tellCollection({ actors }: RefundDeps, { doc, call, at }: CallVie
   return { event: { type: 'collection.told' } };
 }
 
+/** What lifts stored refunds to the present chart. */
+export const refundMigrations: Record<number, Migration> = {
+  /** 2: hears of the network's callback. */
+  1: (doc) => ({ ...doc, machineVersion: 2 }),
+};
+
 /** The machine of the room, with its effects. */
 export function refundDefinitions(deps: RefundDeps): MachineDefinition[] {
   return [
@@ -230,7 +237,7 @@ export function refundDefinitions(deps: RefundDeps): MachineDefinition[] {
       calls: refundCallEffects(deps),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       shared: ['terms'],
-      migrations: {},
+      migrations: refundMigrations,
     },
   ];
 }

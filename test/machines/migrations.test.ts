@@ -3,6 +3,7 @@ import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actor
 import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
+import { refundMigrations } from '../../src/refunds/effects.ts';
 import { settlementMigrations } from '../../src/settlement/settlement.ts';
 import { deliveryMigrations, endpointMigrations } from '../../src/webhooks/webhooks.ts';
 import { Chart, type Position } from '../support/charts.ts';
@@ -25,6 +26,7 @@ describe('stored documents of older versions', () => {
   const migrationsOf: Record<string, Record<number, Migration>> = {
     collection: collectionMigrations,
     breaker: breakerMigrations,
+    refund: refundMigrations,
     delivery: deliveryMigrations,
     settlement: settlementMigrations,
     endpoint: endpointMigrations,

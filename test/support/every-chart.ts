@@ -636,6 +636,7 @@ const refundModel: Model = {
       say({ type: 'ask.standing', askedAt: at }),
       say({ type: 'ask.undecided', answer: 'pending', askedAt: at }, 'ask.undecided pending'),
       say({ type: 'ask.undecided', answer: 'unknown', askedAt: at }, 'ask.undecided unknown'),
+      say({ type: 'rail.noticed' }),
       say({ type: 'operator.asked', reason }),
       say({ type: 'operator.resolved', outcome: 'succeeded', receipt: 'R-OP', reason }, 'resolved paid'),
       say({ type: 'operator.resolved', outcome: 'failed', reason }, 'resolved failed'),

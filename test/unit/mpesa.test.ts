@@ -15,6 +15,7 @@ import {
   itemDescription,
   payoutReferencesOf,
   referencesOf,
+  reversalReferenceOf,
 } from '../../src/rails/mpesa/fields.ts';
 import { fieldsOf, isNeverConnected, type WireAnswer } from '../../src/rails/mpesa/wire.ts';
 import { networkStories } from '../../src/rails/rails.ts';
@@ -212,7 +213,7 @@ describe('what M-Pesa’s answers mean', () => {
     expect(asked({ kind: 'lost', why: 'timeout', text: '' })).to.equal('unknown');
   });
 
-  it('finds the collection of a reversal, and a payout, by their own references', () => {
+  it('finds the collection of a reversal, a payout and a refund by their own references', () => {
     const id = 'col_01JDXK9V3Q4ZB7M2N8T5R6W0AH';
     const { conversation, reversal } = referencesOf(id);
     expect(reversal).to.not.equal(conversation);
@@ -223,7 +224,10 @@ describe('what M-Pesa’s answers mean', () => {
     expect([sent.length, display.length]).to.deep.equal([26, 16]);
     expect(actorOfConversation(sent)).to.deep.equal({ machine: 'payout', id: payout });
     for (const none of ['po_1', id, '']) expect(() => payoutReferencesOf(none), none).to.throw(RangeError);
-    for (const other of ['RR', `R${reversal}`, `PR${sent.slice(2)}x`, 'P', `r${reversal.slice(1)}`, '', 'R'])
+    const refundId = `rf_${id.slice(4)}`;
+    const back = reversalReferenceOf({ collectionId: id, refundId });
+    expect(actorOfConversation(back)).to.deep.equal({ machine: 'refund', id: refundId });
+    for (const other of ['RR', `X${reversal.slice(1)}`, `R${reversal}`, `PR${sent.slice(2)}x`, 'P', `r${reversal.slice(1)}`, '', 'R'])
       expect(actorOfConversation(other), other).to.equal(undefined);
   });
 
@@ -326,7 +330,7 @@ describe('callbacks of M-Pesa', () => {
         const parsed = parseMpesaCallback({ body });
         expect(parsed.reply.status).to.equal(200);
         expect(() => JSON.parse(parsed.reply.body)).not.to.throw();
-        if (parsed.kind === 'report') expect(parsed.about.id).to.match(/^(col|po)_[0-9A-Z]{26}$/);
+        if (parsed.kind === 'report') expect(parsed.about.id).to.match(/^(col|po|rf)_[0-9A-Z]{26}$/);
       }),
       { numRuns: 1_000 },
     );

@@ -48,15 +48,15 @@ export function payoutReferencesOf(payoutId: string): Pick<References, 'conversa
 }
 
 /**
- * Whose a conversation id of ours is: a collection's, by its payment or its reversal, or a payout's; undefined when it is
- * nobody's. An id begins with 0 until the year 3084: that is what the letter of a reversal or a payout stands for.
+ * Whose a conversation id of ours is: a collection's, by its payment or the reversal of a late one, a payout's or a
+ * refund's; undefined when it is nobody's. An id begins with 0 until the year 3084: that is what the letter stands for.
  */
 export function actorOfConversation(conversation: string): ReportedActor | undefined {
-  const ulid = conversation.replace(/^[PR]/, '0');
+  const ulid = conversation.replace(/^[PRF]/, '0');
   if (!idPattern.test(`col_${ulid}`)) return undefined;
-  return conversation.startsWith('P')
-    ? { machine: 'payout', id: `po_${ulid}` }
-    : { machine: 'collection', id: `col_${ulid}` };
+  if (conversation.startsWith('P')) return { machine: 'payout', id: `po_${ulid}` };
+  if (conversation.startsWith('F')) return { machine: 'refund', id: `rf_${ulid}` };
+  return { machine: 'collection', id: `col_${ulid}` };
 }
 
 /** Letters, digits and single spaces: any punctuation in it is refused as INS-30. Never empty. */
