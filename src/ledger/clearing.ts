@@ -67,14 +67,33 @@ export async function clearingFacts(
   collections: readonly string[],
 ): Promise<Map<string, CollectionFact[]>> {
   const types = ['collection.succeeded', 'late.held', 'late.returned', 'success.reversed'] as const;
-  const keys = collections.flatMap((id) => types.map((type) => postingKey(type, of.mode, id)));
-  const facts = new Map<string, CollectionFact[]>();
+  const facts = await factsBySource(db, of, collections, types);
+  return new Map(
+    [...facts].map(([collection, own]) => [collection, own.map((fact) => ({ ...fact, collection }))]),
+  );
+}
+
+/** What moved the clearing account for each of these refunds: one entry, once it was made. */
+export function refundFacts(
+  db: Db,
+  of: ClearingOf,
+  refunds: readonly string[],
+): Promise<Map<string, ClearingFact[]>> {
+  return factsBySource(db, of, refunds, ['refund.paid', 'refund.found_paid']);
+}
+
+async function factsBySource(
+  db: Db,
+  of: ClearingOf,
+  sources: readonly string[],
+  types: readonly Parameters<typeof postingKey>[0][],
+): Promise<Map<string, ClearingFact[]>> {
   const account = clearingAccount(of);
-  for await (const entry of stored(db).find({ _id: { $in: keys } })) {
+  const facts = new Map<string, ClearingFact[]>();
+  const posted = sources.flatMap((id) => types.map((type) => postingKey(type, of.mode, id)));
+  for await (const entry of stored(db).find({ _id: { $in: posted } })) {
     const fact = factOf(entry, account);
-    if (!fact) continue;
-    const collection = entry.source.id;
-    facts.set(collection, [...(facts.get(collection) ?? []), { ...fact, collection }]);
+    if (fact) facts.set(entry.source.id, [...(facts.get(entry.source.id) ?? []), fact]);
   }
   return facts;
 }

@@ -14,10 +14,10 @@ export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from '.
 export { GuardedRail } from './guarded.ts';
 export { breakerMigrations } from './migrations.ts';
 export {
+  actorOfConversation,
   MpesaRail,
   type MpesaWatch,
   mpesaTerms,
-  ownerOfConversation,
   railSessionsSpec,
   StoredSessions,
   sessionsName,

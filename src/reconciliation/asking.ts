@@ -11,7 +11,7 @@ import { type CollectionDoc, collectionsSpec } from '../collections/collections.
 import { holdersOf } from '../ledger/ledger.ts';
 import { answerWrite, type Rails } from '../rails/rails.ts';
 import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
-import { factsOf, type OwnFact } from './facts.ts';
+import { factsOf, type OwnFact, returnedBy } from './facts.ts';
 import { stampOf } from './matching.ts';
 
 /** What a difference does: asks, looks at the books, and tells a collection what two people decided. */
@@ -56,7 +56,7 @@ async function lookedAt(db: Db, data: DifferenceDoc['data']): Promise<Told> {
     case 'missing_there':
       return arrivedOrUndone(db, data);
     case 'reversed_there': {
-      const { back } = data.collection ? await factsOf(db, data, data.collection) : {};
+      const back = data.lineId === null ? undefined : await returnedBy(db, data, data.lineId);
       return back && back.tzs === data.effectTzs ? { agreed: { fact: back } } : undefined;
     }
     default:

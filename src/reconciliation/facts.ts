@@ -1,14 +1,17 @@
 import type { Db } from 'mongodb';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { idFloor } from '../ids.ts';
-import { type CollectionFact, clearingFacts, holdersOf } from '../ledger/ledger.ts';
+import { type CollectionFact, clearingFacts, holdersOf, refundFacts } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
+import { actorOfConversation } from '../rails/rails.ts';
+import { type RefundDoc, refundsSpec } from '../refunds/refunds.ts';
 import {
   type DifferenceDoc,
   differencesSpec,
   endedStates,
   type ReconciliationDoc,
   type StatementLineDoc,
+  statementLinesSpec,
 } from './documents.ts';
 
 /** What our books know of a page of lines: read in a few queries, whatever the page's length. */
@@ -58,14 +61,21 @@ export async function factsAbout(
   const receipts = new Set(asked.flatMap(({ receipt, side, named }) => (side === 'in' ? [receipt] : named)));
   const holders = await holdersOf(db, { mode: 'live', currency, rail }, [...receipts]);
   const unknown = asked.filter(({ receipt, side }) => side === 'out' || !holders.has(receipt));
-  const references = await referencesIn(db, unknown);
+  const [references, refunds] = await Promise.all([referencesIn(db, unknown), refundsIn(db, asked)]);
   const collectionOf = (line: StatementLineDoc): string | undefined =>
     line.side === 'in'
       ? references.get(line._id)
-      : (line.named.map((word) => holders.get(word)).find(Boolean) ?? references.get(line._id));
+      : (refunds.get(line._id)?.data.collectionId ??
+        line.named.map((word) => holders.get(word)).find(Boolean) ??
+        references.get(line._id));
   const ids = new Set([...holders.values(), ...asked.flatMap((line) => collectionOf(line) ?? [])]);
-  const [byCollection, known] = await Promise.all([
+  const [byCollection, byRefund, known] = await Promise.all([
     clearingFacts(db, { mode: 'live', currency, rail }, [...ids]),
+    refundFacts(
+      db,
+      { mode: 'live', currency, rail },
+      [...refunds.values()].map(({ _id }) => _id),
+    ),
     db
       .collection<CollectionDoc>(collectionsSpec.name)
       .find({ _id: { $in: [...ids] }, mode: 'live' })
@@ -85,7 +95,10 @@ export async function factsAbout(
     if (id === undefined || merchantId === undefined) continue;
     const facts = byCollection.get(id);
     named.set(line._id, { id, merchantId, capture: captureOf(facts) });
-    const back = line.side === 'out' ? returnOf(facts) : undefined;
+    if (line.side === 'in') continue;
+    const refund = refunds.get(line._id);
+    const [refunded] = byRefund.get(refund?._id ?? '') ?? [];
+    const back = refund ? refunded && { ...refunded, collection: id } : returnOf(facts);
     if (back) returned.set(line._id, back);
   }
   return { received, named, returned, waiting: await waitingFor(db, rail, asked) };
@@ -110,8 +123,8 @@ async function referencesIn(db: Db, lines: readonly StatementLineDoc[]): Promise
   const tails = new Map<string, StatementLineDoc[]>();
   for (const line of lines) {
     for (const word of line.named) {
-      const whole = /^[0R]([0-9A-HJKMNP-TV-Z]{25})$/.exec(word)?.[1];
-      if (whole !== undefined) found.set(line._id, `col_0${whole}`);
+      const owner = actorOfConversation(word);
+      if (owner?.machine === 'collection') found.set(line._id, owner.id);
       else if (word.length === tailChars) tails.set(word, [...(tails.get(word) ?? []), line]);
     }
   }
@@ -133,6 +146,37 @@ async function referencesIn(db: Db, lines: readonly StatementLineDoc[]): Promise
     for (const line of tails.get(_id.slice(-tailChars)) ?? []) found.set(line._id, _id);
   }
   return found;
+}
+
+type NamedRefund = Pick<RefundDoc, '_id' | 'data' | 'snapshot'>;
+
+/** Refunds that lines are the reversals of: by our own reference, or by the network's receipt. */
+async function refundsIn(db: Db, lines: readonly StatementLineDoc[]): Promise<Map<string, NamedRefund>> {
+  const back = lines.filter(({ side, kind }) => side === 'out' && kind === 'reversal');
+  if (back.length === 0) return new Map();
+  const namedBy = ({ named }: StatementLineDoc) =>
+    named.map(actorOfConversation).flatMap((owner) => (owner?.machine === 'refund' ? [owner.id] : []));
+  const receipts = back.map(({ receipt }) => receipt);
+  const found = await db
+    .collection<RefundDoc>(refundsSpec.name)
+    .find({
+      mode: 'live',
+      $or: [
+        { _id: { $in: back.flatMap(namedBy) } },
+        { 'snapshot.context.receipt': { $in: receipts, $type: 'string' } },
+      ],
+    })
+    .project<NamedRefund>({ 'data.collectionId': 1, 'snapshot.context.receipt': 1 })
+    .toArray();
+  return new Map(
+    back.flatMap((line) => {
+      const ids = namedBy(line);
+      const refund =
+        found.find(({ _id }) => ids.includes(_id)) ??
+        found.find(({ snapshot }) => snapshot.context.receipt === line.receipt);
+      return refund ? [[line._id, refund] as const] : [];
+    }),
+  );
 }
 
 /** Open differences whose money a line takes back: the network returned what was nobody's. */
@@ -162,6 +206,16 @@ async function waitingFor(
     if (found) waiting.set(line._id, found._id);
   }
   return waiting;
+}
+
+/** The entry by which the money of a line went back, for a difference that looks again. */
+export async function returnedBy(
+  db: Db,
+  of: Pick<ReconciliationDoc['data'], 'rail' | 'currency'>,
+  lineId: string,
+): Promise<OwnFact | undefined> {
+  const line = await db.collection<StatementLineDoc>(statementLinesSpec.name).findOne({ _id: lineId });
+  return line ? (await factsAbout(db, of, [line])).returned.get(lineId) : undefined;
 }
 
 /** The facts of one collection, for a difference that looks again. */

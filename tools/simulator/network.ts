@@ -34,8 +34,15 @@ export interface Payment {
   /** When nothing of it was left. */
   reversedAtMs?: number;
   /** What went back, by the reversals' own `ThirdPartyConversationID`. */
-  reversals: Map<string, number>;
+  reversals: Map<string, Reversal>;
   queries: number;
+}
+
+/** Money that went back: a transaction with a receipt of its own. */
+export interface Reversal {
+  amountTzs: number;
+  receipt: string;
+  atMs: number;
 }
 
 export interface Invariants {
@@ -273,7 +280,7 @@ export class Network {
       case 'reversal':
         if (!payment) break;
         this.#pay(payment.provider, payment.isOut ? line.amountTzs : -line.amountTzs);
-        payment.reversals.set(line.conversation, line.amountTzs);
+        payment.reversals.set(line.conversation, reversalOf(payment, line));
         if (leftOf(payment) <= 0) payment.reversedAtMs = line.atMs;
         this.#byKey.set(line.conversation, payment);
         break;
@@ -330,7 +337,15 @@ function twiceIn(lines: readonly { reference: string }[]): string[] {
   return [...counts].filter(([, count]) => count > 1).map(([reference]) => reference);
 }
 
+/** The first one's receipt is the payment's with an R; a payment may go back in parts, each with a receipt of its own. */
+function reversalOf(
+  { receipt, reversals }: Payment,
+  { conversation, amountTzs, atMs }: Extract<Line, { kind: 'reversal' }>,
+): Reversal {
+  return { amountTzs, atMs, receipt: reversals.size === 0 ? `R${receipt}` : receiptOf(conversation) };
+}
+
 /** What of a payment has not gone back. */
 export function leftOf({ amountTzs, reversals }: Payment): number {
-  return [...reversals.values()].reduce((left, each) => left - each, amountTzs);
+  return [...reversals.values()].reduce((left, reversal) => left - reversal.amountTzs, amountTzs);
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '@kusanya/durable-actors';
-import { drawnMs, type PushLine, receiptOf } from '../../src/rails/rails.ts';
+import { drawnMs, type PushLine } from '../../src/rails/rails.ts';
 import type { Faults, Operation } from './faults.ts';
 import { breachOf, payoutRules, pushRules, queryRules, reversalRules } from './fields.ts';
 import type { Bearers } from './keys.ts';
 import type { Usage } from './limits.ts';
-import { leftOf, type Network, type Payment } from './network.ts';
+import { leftOf, type Network, type Payment, type Reversal } from './network.ts';
 import { bodyOf, coded, gate, html, idsOf, type Reply, refusalCode, spoiled, wordOf } from './replies.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -231,7 +231,8 @@ export class OpenApi {
       return { does: 'answers', status: 503, body: html, contentType: 'text/html' };
     }
     const asked = fields.input_QueryReference as string;
-    if (payment.reversals.has(asked)) return coded('INS-0', reversalOf(payment, asked, ids), 200);
+    const reversal = payment.reversals.get(asked);
+    if (reversal) return coded('INS-0', reversalFields(payment, reversal, ids), 200);
     const seen = await network.statusOf(payment);
     if (seen.kind === 'notFound') return coded(payment.scenario.unindexedCode ?? 'INS-23', ids);
     if (seen.kind === 'succeeded') await network.tell(payment, 'query');
@@ -263,7 +264,7 @@ export class OpenApi {
     if (!(amountTzs > 0 && amountTzs <= leftOf(payment))) return coded('INS-15', ids);
     if (network.balanceOf(payment.provider) < amountTzs) return coded('INS-2006', ids);
     await network.reverse(payment, conversation, amountTzs);
-    const receipt = receiptOfReversal(payment, conversation);
+    const { receipt } = payment.reversals.get(conversation)!;
     const conversationId = `${payment.conversationId}R`;
     const answer = { ...ids, output_ConversationID: conversationId };
     if (mode === 'sync') return coded('INS-0', { ...answer, output_TransactionID: receipt });
@@ -276,23 +277,17 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The first one's is the payment's with an R; a payment may go back in parts, each with a receipt of its own. */
-function receiptOfReversal({ receipt, reversals }: Payment, conversation: string): string {
-  const isFirst = [...reversals.keys()].indexOf(conversation) === 0;
-  return isFirst ? `R${receipt}` : receiptOf(conversation);
-}
-
 /** A reversal as a transaction of its own. */
-function reversalOf(
+function reversalFields(
   payment: Payment,
-  conversation: string,
+  { receipt }: Reversal,
   ids: Record<string, string>,
 ): Record<string, string> {
   return {
     ...ids,
     output_ConversationID: `${payment.conversationId}R`,
     output_ResponseTransactionStatus: 'Completed',
-    output_OriginalTransactionID: receiptOfReversal(payment, conversation),
+    output_OriginalTransactionID: receipt,
     output_Reversed: 'False',
   };
 }

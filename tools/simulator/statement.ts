@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Network, Payment } from './network.ts';
+import type { Network, Payment, Reversal } from './network.ts';
 
 /**
  * The statement that an organisation exports from M-Pesa's portal, of one day and one short code: what really moved in
@@ -95,7 +95,7 @@ function movementsOf(network: Network, { provider, plants = [], date }: Statemen
     const paid = received(payment, more);
     if (isPlanted('arrives_late', payment)) return [{ ...paid, atMs: noonMs }];
     const charge = charged(paid);
-    const back = payment.reversedAtMs === undefined ? [] : [reversed(payment, payment.reversedAtMs)];
+    const back = [...payment.reversals].map((each) => reversed(payment, each));
     const twice = isPlanted('duplicate_receipt', payment) ? [{ ...paid }] : [];
     return isPlanted('missing_there', payment) ? [charge, ...back] : [paid, ...twice, charge, ...back];
   });
@@ -136,7 +136,7 @@ function received({ receipt, display, msisdn, amountTzs, debitedAtMs }: Payment,
 
 /** A payout, its charge, and what came back of it. */
 function paidOut(payout: Payment, isLeftOut: boolean): Movement[] {
-  const { receipt, display, msisdn, amountTzs, debitedAtMs, reversedAtMs } = payout;
+  const { receipt, display, msisdn, amountTzs, debitedAtMs } = payout;
   const paid: Movement = {
     ...{ atMs: debitedAtMs!, receipt, tzs: 0 - amountTzs, account: display },
     ...{
@@ -145,7 +145,7 @@ function paidOut(payout: Payment, isLeftOut: boolean): Movement[] {
       party: `${msisdn} - RECIPIENT`,
     },
   };
-  const back = reversedAtMs === undefined ? [] : [{ ...reversed(payout, reversedAtMs), tzs: amountTzs }];
+  const back = [...payout.reversals].map((each) => ({ ...reversed(payout, each), tzs: each[1].amountTzs }));
   return [...(isLeftOut ? [] : [paid]), charged(paid, 'Business Payment Charge'), ...back];
 }
 
@@ -155,11 +155,16 @@ function charged({ atMs, receipt, tzs }: Movement, reason = 'Pay Bill Charge'): 
   return { atMs, receipt, tzs: 0 - charge, details: reason, reason, party: '', account: '' };
 }
 
-function reversed({ receipt, msisdn, amountTzs }: Payment, atMs: number): Movement {
+/** All that went back, or a part of it: with the reference under which it was ordered. */
+function reversed(
+  payment: Payment,
+  [conversation, { atMs, receipt, amountTzs }]: [string, Reversal],
+): Movement {
+  const { msisdn } = payment;
   return {
-    ...{ atMs, receipt: receiptFor(`reversal ${receipt}`), tzs: 0 - amountTzs, account: '' },
+    ...{ atMs, receipt, tzs: 0 - amountTzs, account: conversation },
     ...{
-      details: `Reversal of transaction ${receipt}`,
+      details: `Reversal of transaction ${payment.receipt}`,
       reason: 'Transaction Reversal',
       party: `${msisdn} - CUSTOMER`,
     },

@@ -31,6 +31,7 @@ import { mpesaChannel, mpesaTerms } from './terms.ts';
 import { checkedAddress, networkAt, type WireAnswer } from './wire.ts';
 
 export type { MpesaWatch } from './client.ts';
+export { actorOfConversation } from './fields.ts';
 export { railSessionsSpec, StoredSessions, sessionsName } from './store.ts';
 export { mpesaTerms } from './terms.ts';
 
