@@ -29,13 +29,17 @@ for (const mode of ['sync', 'async'] as const) {
     let orders = 0;
     const order = async (collection: string, amount: number): Promise<string> => {
       orders += 1;
-      const { status, json, text } = await live.service.call('POST', '/v1/refunds', {
-        token: key,
-        headers: { 'idempotency-key': `live-refund-${orders}` },
-        body: { collection, amount },
+      const headers = { 'idempotency-key': `live-refund-${orders}` };
+      const send = () =>
+        live.service.call('POST', '/v1/refunds', { token: key, headers, body: { collection, amount } });
+      let answer = await send();
+      // A busy machine says so, and the same key is safe.
+      await until(async () => {
+        if (answer.status === 503) answer = await send();
+        return answer.status !== 503;
       });
-      expect(status, text).to.equal(202);
-      return json.id;
+      expect(answer.status, answer.text).to.equal(202);
+      return answer.json.id;
     };
     const read = async (id: string) =>
       (await live.service.call('GET', `/v1/refunds/${id}`, { token: key })).json;
@@ -93,12 +97,15 @@ for (const mode of ['sync', 'async'] as const) {
     if (mode === 'async') {
       it('the network calls back under the refund’s reference: the refund hears of it, and the payment does not', async () => {
         const [id] = [await pay(), await pay()];
+        // Nothing is known of the reversal for as long as that.
+        const vague = { operation: 'query', does: 'answers', code: 'INS-6', when: 'before' } as const;
+        live.simulator.faults.add({ ...vague, times: 1_000 });
         const refund = await order(id, 1_200);
-        expect(await ended(refund)).to.include({ status: 'succeeded' });
         const heard = await until(async () =>
           Boolean(await stored('railCallbacks').findOne({ refundId: refund, rungAt: { $type: 'date' } })),
         );
         expect(heard, 'kept, and rung').to.equal(true);
+        live.simulator.faults.clear();
         const kept = await stored('railCallbacks').findOne({ refundId: refund });
         expect(kept).to.include({ collectionId: id });
         const noticed = async (actor: string) =>
@@ -106,10 +113,10 @@ for (const mode of ['sync', 'async'] as const) {
             ({ event }: { event: { type: string } }) => event.type === 'rail.noticed',
           );
         expect(await noticed(refund)).to.have.length(1);
-        const before = await noticed(id);
-        expect(before.length, 'its own callbacks only').to.equal(
-          await stored('railCallbacks').countDocuments({ collectionId: id, refundId: null }),
+        expect(await stored('railCallbacks').countDocuments({ collectionId: id, refundId: null })).to.equal(
+          1,
         );
+        expect(await ended(refund)).to.include({ status: 'succeeded' });
       });
     }
 
