@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { connectMongo, type Doc } from '@kusanya/durable-actors';
-import type { Db } from 'mongodb';
+import { connectMongo, type Doc, isDuplicateKey } from '@kusanya/durable-actors';
+import { type Db, MongoBulkWriteError } from 'mongodb';
 import { loadConfig } from '../config.ts';
 import {
   type ArchivedDoc,
@@ -88,14 +88,17 @@ async function restore([manifest]: readonly Manifest[], uri: string): Promise<vo
   );
 }
 
+/** As they were, the order of their fields too. Answers how many were not there. */
 async function putBack(db: Db, docs: readonly ArchivedDoc[]): Promise<number> {
   let count = 0;
   for (const name of new Set(docs.map((each) => each.in))) {
-    const writes = docs.flatMap(({ in: from, doc: { _id, ...rest } }) =>
-      from === name ? [{ updateOne: { filter: { _id }, update: { $setOnInsert: rest }, upsert: true } }] : [],
-    );
-    const { upsertedCount } = await db.collection<Doc>(name).bulkWrite(writes, { ordered: false });
-    count += upsertedCount;
+    const own = docs.flatMap(({ in: from, doc }) => (from === name ? [doc] : []));
+    try {
+      count += (await db.collection<Doc>(name).insertMany(own, { ordered: false })).insertedCount;
+    } catch (error) {
+      if (!(error instanceof MongoBulkWriteError) || !isDuplicateKey(error)) throw error;
+      count += error.insertedCount;
+    }
   }
   return count;
 }

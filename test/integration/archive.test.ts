@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -255,6 +255,43 @@ describe('the archive', function () {
     const left = await db.collection('events').find({}).toArray();
     expect(left.map(({ collectionId }) => collectionId)).to.deep.equal([owners[1]]);
   });
+
+  it('is listed, read, verified and put back into an empty database by a command that needs no service', async () => {
+    const past = pastOf(12, longAgoMs, minuteMs);
+    await plant(db, past);
+    await archiver().run();
+    const [id] = past.collections!.map(({ _id }) => _id as string);
+    const list = await command('list');
+    expect(list.match(/ documents/g)).to.have.length(3);
+    const read = (await command('read', id!))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(read.map((each) => each.in).filter((name) => name === 'steps')).to.have.length(11);
+    const { mongodbUri } = await stores();
+    const into = new URL(mongodbUri);
+    const empty = client.db(freshDatabase('restored'));
+    into.pathname = `/${empty.databaseName}`;
+    for (const { name } of await readManifests(dir)) {
+      expect(await command('restore', name, '--into', into.href)).to.match(/ 0 were there/);
+    }
+    const [first] = await readManifests(dir);
+    expect(await command('restore', first!.name, '--into', into.href)).to.match(/^0 documents /);
+    for (const name of goes) {
+      const found = await empty.collection<Doc>(name).find({}, { promoteValues: false }).toArray();
+      expect(text(found), name).to.deep.equal(text(past[name]!));
+    }
+    await empty.dropDatabase();
+  });
+
+  /** What `npm run archive` says; throws what it complains of. */
+  async function command(...given: string[]): Promise<string> {
+    const program = join(import.meta.dirname, '../../src/archive/command.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...['--import=tsx', program, ...given, '--dir', dir],
+    ]);
+    return stdout;
+  }
 
   it('says what it would take, and takes nothing', async () => {
     await plant(db, pastOf(20, longAgoMs, minuteMs));
