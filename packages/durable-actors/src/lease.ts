@@ -74,6 +74,38 @@ export class Lease {
   }
 
   /**
+   * Shares the leases `role.0` … evenly among all processes that ask for them: renews what is held, gives up what is more
+   * than its share, and takes what is free. Returns the numbers that are its own. Whenever a process comes or goes, all
+   * have their new shares once each has asked twice; what a dead one had is free when it has lapsed.
+   */
+  async share(role: string, count: number): Promise<number[]> {
+    const now = this.#clock.now();
+    const member = `${role}.of.${this.owner}`;
+    const until = new Date(now + this.#lengthMs);
+    await this.hold(member);
+    await this.#leases.updateMany(this.#ownOf(role), { $set: { until } });
+    const held = new Map<string, string>();
+    for await (const lease of this.#leases.find({ _id: allOf(role) })) {
+      if (lease.until.getTime() > now) held.set(lease._id, lease.owner);
+      else await this.#leases.deleteOne({ _id: lease._id, ...this.#lapsed() });
+    }
+    const names = Array.from({ length: count }, (_, number) => `${role}.${number}`);
+    const members = [...held.keys()].filter((name) => !names.includes(name)).sort();
+    // The first of them have one more, where it does not come out even.
+    const share = Math.floor((count + members.length - 1 - members.indexOf(member)) / members.length);
+    const own = names.filter((name) => held.get(name) === this.owner);
+    for (const name of own.splice(share)) await this.release(name);
+    for (const name of names)
+      if (own.length < share && !held.has(name) && (await this.hold(name))) own.push(name);
+    return own.map((name) => names.indexOf(name));
+  }
+
+  /** Gives up what it shares in. */
+  async leave(role: string): Promise<void> {
+    await this.#leases.deleteMany(this.#ownOf(role));
+  }
+
+  /**
    * Says that this process lives, now and three times in `lostAfterMs` from then on; `also` is renewed with it. Returns
    * what gives up everything: to be called last, when nothing is in hand any more.
    */
@@ -107,7 +139,7 @@ export class Lease {
 
   /** The dead whose belongings nobody has looked through yet. */
   async unburied(): Promise<string[]> {
-    const lapsed = { _id: { $gt: processPrefix, $lt: after(processPrefix) }, ...this.#lapsed() };
+    const lapsed = { _id: allOf('process'), ...this.#lapsed() };
     const owners = (await this.#leases.find(lapsed).toArray()).map(({ owner }) => owner);
     return owners.filter((owner) => owner !== this.owner);
   }
@@ -139,6 +171,10 @@ export class Lease {
     await this.#leases.updateOne({ _id: own }, { $set: { until: new Date(this.#clock.now()) } });
   }
 
+  #ownOf(role: string) {
+    return { _id: allOf(role), owner: this.owner };
+  }
+
   #lapsed(): { until: { $lte: Date } } {
     return { until: { $lte: new Date(this.#clock.now()) } };
   }
@@ -148,7 +184,7 @@ export class Lease {
   }
 }
 
-/** The least text beyond all that begin with `prefix`. */
-function after(prefix: string): string {
-  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+/** The ids of all leases of one kind. */
+function allOf(kind: string): { $gt: string; $lt: string } {
+  return { $gt: `${kind}.`, $lt: `${kind}/` }; // / follows . in the order of characters
 }

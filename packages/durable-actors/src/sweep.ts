@@ -7,13 +7,13 @@ import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
-import { dueIn } from './parts.ts';
+import { dueIn, parts } from './parts.ts';
 import type { Queues } from './queue.ts';
 import { dueOf } from './step.ts';
 import { inTime } from './time-limit.ts';
 import type { ActorWorkers } from './work.ts';
 
-/** Something else that has to be looked at again and again, by one process. */
+/** Something else that has to be looked at again and again, by one process: the leader. */
 export interface Chore {
   name: string;
   everyMs: number;
@@ -35,7 +35,10 @@ interface SweeperOptions {
   chores?: readonly Chore[];
 }
 
-const leaseName = 'sweeper';
+/** The lease of the leader, who does the chores. */
+const leaderLease = 'sweeper';
+/** The leases of the parts. */
+const partLeases = 'sweep';
 /** Whoever takes up what a dead process left is given so long before another tries. */
 const estateMs = 5_000;
 const pageSize = 500;
@@ -47,8 +50,8 @@ const lateAtOnce = 32;
 const askAgainMs = 30_000;
 
 /**
- * The safety net under Redis. Each round it hands over what comes near, attends to what is late, and when
- * Redis was emptied (a mark of ours is gone) or this process has just begun, arms everything again.
+ * The safety net under Redis, for the parts that this process has: workers share them. Each round it hands over what
+ * comes near and attends to what is late. When Redis was emptied, or a part is new here, it arms all that is near.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -57,12 +60,18 @@ export class Sweeper {
   readonly #chores = new Map<string, Promise<void>>();
   /** When the sweep last handed over a late call. */
   readonly #asked = new Map<string, number>();
-  #sweptUntil = 0;
+  /** Those that are ours. */
+  #parts: readonly number[] = [];
+  /** Those that were armed, and how far. */
+  #armed: readonly number[] = [];
+  #armedUntil = 0;
+  /** What Redis knew us by when it was armed. */
+  #mark: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #stopped = false;
   /** Of the latest round, for operators and metrics. */
-  readonly report = { at: 0, near: 0, late: 0, latestMs: 0, leader: false };
+  readonly report = { at: 0, near: 0, late: 0, latestMs: 0, parts: 0, leader: false };
 
   constructor(options: SweeperOptions) {
     this.#options = options;
@@ -79,7 +88,8 @@ export class Sweeper {
     if (this.#timer) clearTimeout(this.#timer);
     await this.#round?.catch(() => undefined);
     await inTime(Promise.all(this.#chores.values()), choresEndMs);
-    await this.#options.lease.release(leaseName).catch(() => undefined);
+    const { lease } = this.#options;
+    await Promise.all([lease.release(leaderLease), lease.leave(partLeases)]).catch(() => undefined);
   }
 
   /** One round now, and the chores it begins. */
@@ -106,36 +116,45 @@ export class Sweeper {
   }
 
   async #sweep(): Promise<void> {
-    const { lease, clock, intervalMs, horizonMs, actors, handover } = this.#options;
+    const { clock, intervalMs, horizonMs, actors, handover } = this.#options;
     await this.#inherit();
-    this.report.leader = await lease.hold(leaseName);
-    if (!this.report.leader) {
-      this.#sweptUntil = 0; // a later turn as leader begins with everything
-      return;
-    }
+    this.#parts = await this.#share();
     const now = clock.now();
-    const memory = await this.#askRedis();
-    if (memory !== 'knows') {
-      this.#sweptUntil = 0;
-      this.#asked.clear();
-    }
     for (const [call, at] of this.#asked) if (now - at >= askAgainMs) this.#asked.delete(call);
-    const until = now + horizonMs;
-    // Overlap by a round: a timer that was armed while the last round ran is seen twice rather than not at all.
-    const from = (this.#sweptUntil === 0 ? now : this.#sweptUntil) - 2 * intervalMs;
     // Without Redis there is nothing to arm; whatever is late is attended to from here.
-    const canArm = memory !== 'away';
+    const canArm = await this.#canArm();
+    const known = this.#parts.filter((part) => this.#armed.includes(part));
+    const unknown = this.#parts.filter((part) => !this.#armed.includes(part));
+    // Overlap by a round: a timer that was armed while the last round ran is seen twice rather than not at all.
+    const overlapMs = 2 * intervalMs;
+    const until = now + horizonMs;
     let near = 0;
     let late = 0;
     this.report.latestMs = 0;
     for (const { name, plural } of actors.definitions) {
-      late += await this.#late(name, plural, now - 2 * intervalMs);
-      if (canArm) near += await this.#near(name, plural, from, until);
+      late += await this.#late(name, plural, now - overlapMs);
+      if (!canArm) continue;
+      near += await this.#near(name, plural, known, this.#armedUntil - overlapMs, until);
+      near += await this.#near(name, plural, unknown, now - overlapMs, until);
     }
     await handover.flush();
-    this.#sweptUntil = canArm ? until : 0;
-    Object.assign(this.report, { at: now, near, late });
-    this.#startChores(now);
+    this.#armed = canArm ? this.#parts : [];
+    this.#armedUntil = until;
+    Object.assign(this.report, { at: now, near, late, parts: this.#parts.length });
+    if (this.report.leader) this.#startChores(now);
+  }
+
+  /** Which parts are this process's to sweep; its leases are renewed, that of the leader too. */
+  async #share(): Promise<number[]> {
+    const { lease } = this.#options;
+    this.report.leader = await lease.hold(leaderLease);
+    return lease.share(partLeases, parts.length);
+  }
+
+  /** In a long round, after an outage: whoever comes to help has a share of what is left. */
+  async #giveUp(): Promise<void> {
+    const share = await this.#share();
+    this.#parts = this.#parts.filter((part) => share.includes(part));
   }
 
   /**
@@ -175,7 +194,7 @@ export class Sweeper {
 
   /** Attends to so many actors at once; one that fails stops nobody. Returns how many there were. */
   async #each(found: AsyncIterable<ActorDoc>, attend: (stored: ActorDoc) => Promise<void>): Promise<number> {
-    const { log, lease } = this.#options;
+    const { log } = this.#options;
     let count = 0;
     const busy = new Set<Promise<void>>();
     for await (const stored of found) {
@@ -188,18 +207,24 @@ export class Sweeper {
         });
       busy.add(work);
       if (busy.size >= lateAtOnce) await Promise.race(busy);
-      // A long round, after an outage.
-      if (count % pageSize === 0 && this.report.leader) await lease.hold(leaseName);
+      if (count % pageSize === 0) await this.#giveUp();
     }
     await Promise.all(busy);
     return count;
   }
 
-  async #near(machine: string, plural: string, from: number, until: number): Promise<number> {
-    const { db, handover, lease } = this.#options;
+  async #near(
+    machine: string,
+    plural: string,
+    of: readonly number[],
+    from: number,
+    until: number,
+  ): Promise<number> {
+    if (of.length === 0) return 0;
+    const { db, handover } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(dueIn({ $gt: new Date(from), $lte: new Date(until) }), {
+      .find(dueIn({ $gt: new Date(from), $lte: new Date(until) }, of), {
         sort: { dueAt: 1 },
         batchSize: pageSize,
       });
@@ -211,7 +236,7 @@ export class Sweeper {
       if (doc) this.#arm(machine, doc);
       if (count % pageSize === 0) {
         await handover.flush();
-        await lease.hold(leaseName);
+        await this.#giveUp();
       }
     }
     return count;
@@ -246,9 +271,10 @@ export class Sweeper {
     const { db, clock } = this.#options;
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(dueIn({ $lte: new Date(before) }), { sort: { dueAt: 1 }, batchSize: pageSize });
+      .find(dueIn({ $lte: new Date(before) }, this.#parts), { sort: { dueAt: 1 }, batchSize: pageSize });
     let late = 0;
     await this.#each(cursor, async (stored) => {
+      if (!this.#parts.includes(stored.part ?? 0)) return;
       const dueAt = dueOf(stored)!.getTime();
       if (dueAt > before) {
         await this.#refile(machine, stored, dueAt);
@@ -287,20 +313,24 @@ export class Sweeper {
   }
 
   /**
-   * Whether Redis knows what was armed. It forgot when it was emptied or replaced (our mark is gone), and to a
-   * process that has armed nothing yet it is all the same. The mark is set before the arming, so that a loss in
-   * the middle is noticed too.
+   * Whether Redis is there to be armed. Where it forgot what was (our mark is another, since it was emptied or replaced),
+   * everything is to be armed again. The mark is set before the arming, so that a loss in the middle is noticed too.
    */
-  async #askRedis(): Promise<'knows' | 'forgot' | 'away'> {
+  async #canArm(): Promise<boolean> {
     const { queues, log } = this.#options;
-    if (!queues.ready) return 'away';
-    try {
-      const isNew = (await queues.redis.set(this.#markKey, randomUUID(), 'NX')) === 'OK';
-      if (isNew && this.#sweptUntil > 0) log.warn({}, 'Redis was emptied: arming everything again');
-      return isNew || this.#sweptUntil === 0 ? 'forgot' : 'knows';
-    } catch {
-      return 'away';
-    }
+    const mark = queues.ready ? await this.#askMark().catch(() => undefined) : undefined;
+    if (mark === this.#mark) return mark !== undefined;
+    if (mark && this.#mark) log.warn({}, 'Redis was emptied: arming everything again');
+    this.#mark = mark;
+    this.#armed = [];
+    this.#asked.clear();
+    return mark !== undefined;
+  }
+
+  async #askMark(): Promise<string | undefined> {
+    const { redis } = this.#options.queues;
+    await redis.set(this.#markKey, randomUUID(), 'NX');
+    return (await redis.get(this.#markKey)) ?? undefined;
   }
 
   /** Chores run beside the rounds: however long one takes, nobody's timer waits for it. */

@@ -14,6 +14,7 @@ import {
   type CallView,
   NewerDocument,
   Poison,
+  type SendResult,
   type WorkWatch,
 } from './document.ts';
 import { failpoint } from './failpoint.ts';
@@ -126,22 +127,27 @@ export class ActorWorkers {
    */
   async wake(machine: string, id: string): Promise<ActorDoc | undefined> {
     const { actors, clock } = this.#options;
-    for (let fired = 0; fired < 50; fired += 1) {
-      const doc = await actors.read({ machine, id });
+    const isDue = ({ timers }: ActorDoc) => nextTimer(timers) <= clock.now() + earlyMs;
+    let doc = await actors.find({ machine, id }, isDue);
+    let hasFired = false;
+    for (let tries = 0; tries < 50; tries += 1) {
       if (!doc || doc.quarantined || doc.timers.length === 0) return undefined;
       const now = clock.now();
       const dueAt = nextTimer(doc.timers);
-      if (dueAt > now + earlyMs) return fired === 0 ? doc : undefined;
+      if (dueAt > now + earlyMs) return hasFired ? undefined : doc;
       const due = doc.timers.find((timer) => timer.dueAt.getTime() === dueAt)!;
       const stepId = `${id}.${due.armedSeq}.${due.id}`;
       failpoint('beforeTimer');
-      await actors.send(
+      const sent: SendResult = await actors.send(
         { machine, id },
         // Never before its time, however little: guards compare.
         { type: due.event, at: Math.max(now, dueAt) },
         { stepId, cause: { kind: 'timer', id: due.id }, fires: { id: due.id, armedSeq: due.armedSeq } },
       );
       failpoint('afterTimer');
+      doc = sent.doc;
+      if (sent.outcome !== 'stepped') continue; // somebody else was faster
+      hasFired = true;
       this.#options.watch?.fired?.({ machine, event: due.event, lateMs: Math.max(0, now - dueAt) });
     }
     return undefined;

@@ -40,7 +40,8 @@ describe('wake-ups and a Redis that fails', function () {
   beforeEach(async () => {
     answer = async () => ({ event: { type: 'answered' } });
     engine = await openEngine([sleeper(() => answer())]);
-    machinery = await openMachinery(engine, { redisUrl, intervalMs: 100 });
+    // Longer than any test has its clock go on at once.
+    machinery = await openMachinery(engine, { redisUrl, intervalMs: 100, leaseMs: 10 * patienceMs });
   });
   afterEach(async () => {
     await machinery.close();
@@ -93,6 +94,66 @@ describe('wake-ups and a Redis that fails', function () {
     expect(await delayed()).below(20);
     await machinery.sweeper.sweep();
     expect(await delayed()).equal(20);
+  });
+
+  describe('and two workers', () => {
+    let other: Engine;
+    let ofOther: Machinery;
+    const made: Record<'this' | 'other', number> = { this: 0, other: 0 };
+
+    beforeEach(async () => {
+      Object.assign(made, { this: 0, other: 0 });
+      const answered = async () => {
+        made.other += 1;
+        return { event: { type: 'answered' } };
+      };
+      answer = async () => {
+        made.this += 1;
+        return { event: { type: 'answered' } };
+      };
+      const { db, clock } = engine;
+      other = await openEngine([sleeper(answered)], { database: db.databaseName, clock });
+      ofOther = await openMachinery(other, { redisUrl, intervalMs: 100, leaseMs: 10 * patienceMs });
+    });
+    afterEach(async () => {
+      await ofOther.close();
+      await other.close();
+    });
+    const isShared = async () => [machinery, ofOther].every(({ sweeper }) => sweeper.report.parts === 8);
+    const both = () => Promise.all([machinery.sweeper.sweep(), ofOther.sweeper.sweep()]);
+
+    it('emptied: each arms its own again, whoever notices first', async () => {
+      const count = 100;
+      await lull(engine, count, 50_000);
+      expect(await until(async () => (await both()) && isShared())).equal(true);
+      await machinery.queues.redis.flushall();
+      await machinery.sweeper.sweep();
+      expect(await delayed()).within(1, count - 1);
+      await ofOther.sweeper.sweep();
+      expect(await delayed()).equal(count);
+    });
+
+    it('stopped: each fires the timers and makes the calls of its own', async () => {
+      for (const each of [machinery, ofOther]) {
+        each.workers.start();
+        each.sweeper.start();
+      }
+      expect(await until(isShared, 90_000)).equal(true);
+      await stop();
+      const count = 60;
+      // Of a process without workers, which cannot hand anything over.
+      const api = await openEngine([sleeper()], { database: engine.db.databaseName, clock: engine.clock });
+      const docs = await lull(api, count, 50);
+      for (const doc of docs) await tell(api, doc, 'asking');
+      await api.close();
+      engine.clock.advance(patienceMs + 1_000);
+      expect(await until(allHave(1, count), 90_000)).equal(true);
+      expect(await until(async () => made.this + made.other >= count, 90_000)).equal(true);
+      expect([made.this > 0, made.other > 0, made.this + made.other]).deep.equal([true, true, count]);
+      for (const { _id } of docs) {
+        expect((await engine.history(_id)).filter(({ cause }) => cause.kind === 'timer')).have.length(1);
+      }
+    });
   });
 
   it('stopped: commits go on, timers fire late, calls are made, and all of it while it stays away', async () => {

@@ -326,7 +326,7 @@ describe('wake-ups', () => {
   });
 
   describe('swept by two processes', () => {
-    it('are swept by one that leads; when it stops the other takes over at once', async () => {
+    it('have one that leads; when it stops the other does at once, and sweeps what it did', async () => {
       await open(sleeper(), { owner: 'first' });
       const { ofOther } = await openOther(sleeper(), { owner: 'second' });
       const rounds = async () => {
@@ -336,6 +336,7 @@ describe('wake-ups', () => {
       };
       expect(await rounds()).deep.equal([true, false]);
       expect(await rounds()).deep.equal([true, false]);
+      expect([machinery.sweeper.report.parts, ofOther.sweeper.report.parts]).deep.equal([8, 8]);
       await machinery.sweeper.stop();
       await lull(engine, 3, 10);
       engine.clock.advance(500);
@@ -344,7 +345,7 @@ describe('wake-ups', () => {
       expect(await slept(engine)).deep.equal({ 1: 3 });
     });
 
-    it('are swept by the other when the leader dies, once its lease is over', async () => {
+    it('are led by the other when the leader dies, once its lease is over', async () => {
       await open(sleeper(), { owner: 'first', leaseMs: 60_000 }, new MovableClock(Date.now()));
       const { ofOther } = await openOther(sleeper(), { owner: 'second' });
       await machinery.sweeper.sweep();
