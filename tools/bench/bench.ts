@@ -8,6 +8,7 @@ import { creates, wholeStart } from './creates.ts';
 import { deliveries, pinned } from './deliveries.ts';
 import { isolation } from './isolation.ts';
 import { journey } from './journey.ts';
+import { late } from './late.ts';
 import { lifecycles } from './lifecycles.ts';
 import { auditNights } from './nights.ts';
 import { pageText, print, printGoals, tell } from './report.ts';
@@ -33,6 +34,7 @@ const parts: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   settling: (of) => settling(of, print),
   nights: (of) => auditNights(of, print),
   archiving: (of) => archiving(of, print),
+  late: (of) => late(of, print),
 };
 
 const page = join(import.meta.dirname, '../../docs/BENCHMARKS.md');

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { eachOf, meter } from './meter.ts';
+import { canPin, pin } from './pin.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
 import { pause, print, record, tell } from './report.ts';
 import type { Stage } from './stage.ts';
@@ -97,7 +97,7 @@ export async function deliveries(stage: Stage): Promise<void> {
 /** Two workers with a core of their own each, beside one. The stores take what they need of all cores. */
 export async function pinned(stage: Stage): Promise<void> {
   print('\nWorkers pinned to a core each, deliveries:');
-  if (availableParallelism() < 2 || !hasTaskset()) {
+  if (!canPin()) {
     print('  (needs two cores and taskset)');
     return;
   }
@@ -111,7 +111,7 @@ export async function pinned(stage: Stage): Promise<void> {
     const workers = await Promise.all(
       Array.from({ length: count }, async (_none, core) => {
         const { child } = await stage.start('ours.ts', database, worker);
-        execFileSync('taskset', ['-a', '-p', '-c', String(core), String(child.pid)], { stdio: 'ignore' });
+        pin(child, core);
         return child;
       }),
     );
@@ -128,13 +128,4 @@ export async function pinned(stage: Stage): Promise<void> {
   );
   record('pinned.ratio', ratio);
   await stage.end(receiver);
-}
-
-function hasTaskset(): boolean {
-  try {
-    execFileSync('taskset', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { LoadPlan, LoadResult } from './load.ts';
 import type { ReceiverHello } from './receiver.ts';
-import { median, record, tell } from './report.ts';
+import { median, pause, record, tell, until } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -28,18 +28,6 @@ interface Service {
 
 // biome-ignore lint/suspicious/noExplicitAny: a stored document, copied as it is
 type Stored = any;
-
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function until<Found>(find: () => Promise<Found>, withinMs = 60_000): Promise<NonNullable<Found>> {
-  const giveUpAt = performance.now() + withinMs;
-  for (;;) {
-    const found = await find();
-    if (found) return found;
-    if (performance.now() > giveUpAt) throw new Error('what the bench waits for does not happen');
-    await wait(20);
-  }
-}
 
 function createPlan({ port, key }: Service, tag: string, more: Partial<LoadPlan> = {}): LoadPlan {
   return {
@@ -108,7 +96,7 @@ export async function timers(stage: Stage, print: Print): Promise<void> {
   await copies(db, 'deliveries', pending, (n) => delayed(template, n, new Date(dueOf(n))));
   // They came behind the service's back: an emptied Redis makes it look at all of them.
   await stage.emptyRedis();
-  await wait(Math.max(0, firstAt - Date.now()));
+  await pause(Math.max(0, firstAt - Date.now()));
   const beside = await stage.load(createPlan(hello, 'beside-', steady));
   const fired = { actor: { $gte: copyId('dlv', 0), $lt: copyId('dlv', dueSoon) }, 'cause.kind': 'timer' };
   const steps = db.collection<Stored>('steps');
