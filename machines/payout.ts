@@ -107,8 +107,8 @@ export type PayoutEvent =
   | ({ type: 'ask.notFound' } & Answer)
   | { type: 'rail.noticed'; at: number }
   /** A line of the bank's or the network's statement says so. */
-  | { type: 'statement.found'; at: number; receipt?: string | null }
-  | { type: 'statement.returned'; at: number }
+  | { type: 'statement.found'; at: number; receipt?: string | null; bookedAt?: number }
+  | { type: 'statement.returned'; at: number; bookedAt?: number }
   | { type: 'merchant.cancelled'; at: number }
   | ({ type: 'operator.approved' } & ByOperator)
   | ({ type: 'operator.refused' } & ByOperator)

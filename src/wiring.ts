@@ -180,12 +180,14 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
     refundOf: refundsFor({ rails, merchantOf: (id) => merchants.find(id) }),
   };
+  const reconciliations = new Reconciliations({ db, clock, config });
+  const isWithheld = withheldBy(reconciliations);
   const definitions = definitionsOf({
     collection: collectionDeps,
     webhook: webhookDeps,
     settlement: { settle: (doc) => late.settlements.settle(doc) },
     payout: {
-      ...{ db, rails, config, deliveriesOf: collectionDeps.deliveriesOf },
+      ...{ db, rails, config, isWithheld, deliveriesOf: collectionDeps.deliveriesOf },
       ...{ payouts: () => late.payouts, merchantOf: (id) => merchants.find(id) },
     },
     refund: { db, rails, actors: () => late.actors, deliveriesOf: collectionDeps.deliveriesOf },
@@ -205,8 +207,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const common = { db, actors, clock, log };
   const settlements = new Settlements(common);
   const bells = new Bells({ actors, queues, clock, log });
-  const reconciliations = new Reconciliations({ db, clock, config });
-  const paying = payoutRoom({ ...common, config, rails, isWithheld: withheldBy(reconciliations) });
+  const paying = payoutRoom({ ...common, config, rails, isWithheld });
   Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
   const parts = { db, patientDb, clock, log, config };
   const past = pastOf({ ...parts, lease, charts: actors.definitions });

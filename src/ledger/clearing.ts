@@ -73,6 +73,15 @@ export async function clearingFacts(
   );
 }
 
+/** What moved the clearing account for each of these payouts: below zero what left, above what came back. */
+export function payoutFacts(
+  db: Db,
+  of: ClearingOf,
+  payouts: readonly string[],
+): Promise<Map<string, ClearingFact[]>> {
+  return factsBySource(db, of, payouts, ['payout.paid', 'payout.found_paid', 'payout.returned']);
+}
+
 /** What moved the clearing account for each of these refunds: one entry, once it was made. */
 export function refundFacts(
   db: Db,

@@ -26,6 +26,7 @@ export {
   clearingFacts,
   clearingPage,
   holdersOf,
+  payoutFacts,
   refundFacts,
 } from './clearing.ts';
 export { closingAt, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';

@@ -4,7 +4,13 @@ import type { Db } from 'mongodb';
 import { csvLine } from '../csv.ts';
 import { newId } from '../ids.ts';
 import type { Mode } from '../mode.ts';
-import { type BankFileDoc, type PayoutDoc, payoutFilesSpec, payoutsSpec } from './documents.ts';
+import {
+  type BankFileDoc,
+  type IsWithheld,
+  type PayoutDoc,
+  payoutFilesSpec,
+  payoutsSpec,
+} from './documents.ts';
 
 /**
  * Files for the bank. A payout is written into one file and never into another: which one, its own step says, in its own
@@ -15,6 +21,7 @@ interface BankFilesOptions {
   db: Db;
   actors: Actors;
   clock: Clock;
+  isWithheld: IsWithheld;
 }
 
 /** Of one file: banks take no more lines at once, and a person reads them. */
@@ -45,8 +52,9 @@ export class BankFiles {
    */
   async make(mode: Mode, by: string, tell: Tell): Promise<BankFileSum | undefined> {
     const { actors, clock } = this.#options;
+    const withheld = await this.#withheldIn(mode);
     const waiting = await this.#stored
-      .find({ mode, state: 'created.awaitingExport' })
+      .find({ mode, state: 'created.awaitingExport', merchantId: { $nin: withheld } })
       .sort({ _id: 1 })
       .limit(linesMax)
       .toArray();
@@ -58,6 +66,15 @@ export class BankFiles {
       await tell(payout, { type: 'operator.exported', file: doc._id });
     });
     return this.#summed(doc);
+  }
+
+  /** Merchants of whom nothing may leave now. */
+  async #withheldIn(mode: Mode): Promise<string[]> {
+    const waiting = await this.#stored.distinct('merchantId', { mode, state: 'created.awaitingExport' });
+    const isWithheld = await Promise.all(
+      waiting.map((merchantId) => this.#options.isWithheld({ merchantId, mode })),
+    );
+    return waiting.filter((_, index) => isWithheld[index]);
   }
 
   /** Tells each payout of a file that the bank has it. Those that have gone on stay as they are. */

@@ -5,6 +5,7 @@ import type { PayoutContext } from '../../machines/payout.ts';
 import type { ScheduleContext } from '../../machines/schedule.ts';
 import type { Mode } from '../mode.ts';
 import { actorIndexes } from '../standing.ts';
+import type { Whose } from '../whose.ts';
 
 /** What this room stores: destinations, payouts, the files they were written into, and what was asked for per day. */
 
@@ -115,6 +116,9 @@ export interface PayoutDayDoc extends Doc {
 }
 
 export const payoutDaysSpec: MongoCollectionSpec = { name: 'payout_days' };
+
+/** Whether a merchant's money may not leave until somebody has looked into a difference with the network. */
+export type IsWithheld = (whose: Whose) => Promise<boolean>;
 
 /** Where a payout waits for somebody, by what it waits for. */
 export const approvalStates = ['created.awaitingApproval'];

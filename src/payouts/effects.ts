@@ -47,6 +47,7 @@ import {
   byHand,
   type DestinationDoc,
   destinationsSpec,
+  type IsWithheld,
   type PayoutDoc,
   payoutsSpec,
   schedulesSpec,
@@ -58,6 +59,7 @@ import { payOut, type ScheduleDeps } from './scheduling.ts';
 export interface PayoutDeps {
   db: Db;
   rails: Rails;
+  isWithheld: IsWithheld;
   deliveriesOf: DeliveriesOf;
 }
 
@@ -73,7 +75,8 @@ function payoutOf(step: StepView): Payout {
     amountTzs: Number(data.amountTzs),
     feeTzs: Number(data.feeTzs),
     providerReference: snapshot.context.receipt,
-    effectiveAtMs: step.at,
+    // A statement says when it was booked there.
+    effectiveAtMs: typeof step.event.bookedAt === 'number' ? step.event.bookedAt : step.at,
     postedAtMs: step.at,
   };
 }
@@ -126,7 +129,7 @@ export function payoutCallEffects(deps: PayoutDeps): Calls {
         pickupMs: limits.pickupMs,
         lost: (call, at) => ({ type: 'send.unknown', at, askedAt: call.startedAt?.getTime() }),
       },
-      run: onRail((rail, view) => send(rail, view, deps.db)),
+      run: onRail((rail, view) => send(rail, view, deps)),
     },
     askPayout: {
       concurrency: 20,
@@ -171,11 +174,18 @@ function kept(
 /** A destination that was removed meanwhile gets nothing. */
 const isGone = 'The destination was removed before the payout was sent.';
 
-async function send(rail: PayoutRail, view: CallView, db: Db): Promise<CallAnswer | CallLeft> {
+async function send(
+  rail: PayoutRail,
+  view: CallView,
+  { db, isWithheld }: PayoutDeps,
+): Promise<CallAnswer | CallLeft> {
   const { at, call, signal } = view;
   const { _id, data, snapshot, status } = view.doc as PayoutDoc;
   const { context } = snapshot;
-  if (status !== 'created') return { event: { type: 'send.notAttempted', askedAt: at } };
+  const { merchantId, mode } = view.doc;
+  // Ended meanwhile, by a statement, or not to leave now: it is tried again until its window is over.
+  if (status !== 'created' || (await isWithheld({ merchantId, mode })))
+    return { event: { type: 'send.notAttempted', askedAt: at } };
   const destination = await db
     .collection<DestinationDoc>(destinationsSpec.name)
     .findOne({ _id: data.destinationId }, { projection: { state: 1 } });

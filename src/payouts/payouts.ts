@@ -16,6 +16,7 @@ import {
   byHand,
   type DestinationDoc,
   destinationsSpec,
+  type IsWithheld,
   type PayoutData,
   type PayoutDoc,
   type PayoutStatus,
@@ -41,8 +42,7 @@ interface PayoutsOptions {
   clock: Clock;
   config: Pick<Config, 'payouts' | 'simulator'>;
   rails: Rails;
-  /** Whether a merchant's money may not leave until somebody has looked into a difference with the network. */
-  isWithheld(whose: Whose): Promise<boolean>;
+  isWithheld: IsWithheld;
 }
 
 /** What is asked for, and by whom. */

@@ -9,10 +9,12 @@ import {
 import type { Db } from 'mongodb';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { holdersOf } from '../ledger/ledger.ts';
+import { type PayoutDoc, payoutsSpec } from '../payouts/payouts.ts';
 import { answerWrite, type Rails } from '../rails/rails.ts';
 import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
 import { factsOf, type OwnFact, returnedBy } from './facts.ts';
 import { stampOf } from './matching.ts';
+import { namedPayouts } from './payouts.ts';
 
 /** What a difference does: asks, looks at the books, and tells a collection what two people decided. */
 export interface AskDeps {
@@ -52,7 +54,9 @@ async function lookedAt(db: Db, data: DifferenceDoc['data']): Promise<Told> {
   switch (data.kind) {
     case 'missing_here':
     case 'unclaimed':
-      return received(db, data);
+      return (await received(db, data)) ?? movedOut(db, data);
+    case 'unknown_withdrawal':
+      return movedOut(db, data);
     case 'missing_there':
       return arrivedOrUndone(db, data);
     case 'reversed_there': {
@@ -78,6 +82,15 @@ async function received(db: Db, data: DifferenceDoc['data']): Promise<Told> {
   return isIt ? { agreed: { fact: capture } } : undefined;
 }
 
+/** The line names a payout whose entry is there by now. */
+async function movedOut(db: Db, data: DifferenceDoc['data']): Promise<Told> {
+  const stored = db.collection<StatementLineDoc>(statementLinesSpec.name);
+  const line = data.lineId === null ? null : await stored.findOne({ _id: data.lineId });
+  const named = line ? (await namedPayouts(db, data, [line])).get(line._id) : undefined;
+  const fact = line?.side === 'out' ? named?.left : named?.back;
+  return fact && fact.tzs === data.effectTzs ? { agreed: { fact } } : undefined;
+}
+
 /** Its line has come, or our books took back what never was. */
 async function arrivedOrUndone(db: Db, data: DifferenceDoc['data']): Promise<Told> {
   const { entry, collection, effectTzs } = data;
@@ -95,6 +108,8 @@ export async function askRail(deps: AskDeps, view: CallView): Promise<CallAnswer
   const { data } = view.doc as DifferenceDoc;
   const told = await lookedAt(deps.db, data);
   if (told) return agreed(data, told.agreed);
+  const payout = /:(po_[0-9A-Z]{26}):/.exec(data.entry ?? '')?.[1];
+  if (payout !== undefined) return askAboutPayout(deps, view, payout);
   if (data.collection === null) return unmoved;
   if (data.kind === 'missing_there') return askAbout(deps, view, data.collection);
   const { id: callId } = view.call;
@@ -134,6 +149,32 @@ async function askAbout(
   if (answer.kind === 'pending' || answer.kind === 'unknown') return { ...unmoved, writes };
   const type = answer.kind === 'succeeded' ? 'rail.confirmed' : 'rail.denied';
   return { event: { type }, writes };
+}
+
+/** The same of a payout that our books have and its statement has not. */
+async function askAboutPayout(
+  { db, rails }: AskDeps,
+  { call, at, signal }: CallView,
+  payout: string,
+): Promise<CallAnswer> {
+  const rail = rails.live?.payouts;
+  const doc = await db.collection<PayoutDoc>(payoutsSpec.name).findOne({ _id: payout });
+  if (!rail || !doc) return unmoved;
+  const answer = await rail.queryPayout(
+    {
+      payoutId: doc._id,
+      msisdn: doc.data.account.number,
+      amountTzs: Number(doc.data.amountTzs),
+      sentAtMs: doc.snapshot.context.sentAt,
+      isPaid: true,
+    },
+    signal,
+  );
+  const about = { id: call.id, collectionId: doc._id, operation: 'payout_query', askedAtMs: at } as const;
+  const writes = answerWrite(about, answer);
+  if (answer.kind === 'paid') return { event: { type: 'rail.confirmed' }, writes };
+  const isDenied = answer.kind === 'failed' || answer.kind === 'returned';
+  return isDenied ? { event: { type: 'rail.denied' }, writes } : { ...unmoved, writes };
 }
 
 /** Tells the collection that its payment is proved. Made again it finds its own step. */

@@ -1,6 +1,5 @@
 import type { Db } from 'mongodb';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
-import { idFloor } from '../ids.ts';
 import { type CollectionFact, clearingFacts, holdersOf, refundFacts } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { actorOfConversation } from '../rails/rails.ts';
@@ -13,6 +12,8 @@ import {
   type StatementLineDoc,
   statementLinesSpec,
 } from './documents.ts';
+import { type NamedPayout, namedPayouts } from './payouts.ts';
+import { endingWith } from './tails.ts';
 
 /** What our books know of a page of lines: read in a few queries, whatever the page's length. */
 
@@ -42,15 +43,14 @@ export interface Facts {
   named: ReadonlyMap<string, NamedCollection>;
   /** By line: the entry by which money went back. */
   returned: ReadonlyMap<string, OwnFact>;
+  /** By line: the payout that it names. */
+  paid: ReadonlyMap<string, NamedPayout>;
   /** By line: the open difference whose money it takes back. */
   waiting: ReadonlyMap<string, string>;
 }
 
-/** A payment ends long before this after its collection was made, and the network's clock is not quite ours. */
+/** A payment ends long before this after its collection was made. */
 const earlierMs = limits.dayMs;
-const laterMs = 5 * limits.minuteMs;
-/** Our short reference: the end of an id. */
-const tailChars = 16;
 
 export async function factsAbout(
   db: Db,
@@ -101,7 +101,11 @@ export async function factsAbout(
     const back = refund ? refunded && { ...refunded, collection: id } : returnOf(facts);
     if (back) returned.set(line._id, back);
   }
-  return { received, named, returned, waiting: await waitingFor(db, rail, asked) };
+  const [paid, waiting] = await Promise.all([
+    namedPayouts(db, { rail, currency }, asked),
+    waitingFor(db, rail, asked),
+  ]);
+  return { received, named, returned, paid, waiting };
 }
 
 /** The entry by which a collection's money came. */
@@ -119,31 +123,12 @@ function returnOf(facts: readonly CollectionFact[] = []): OwnFact | undefined {
 
 /** Collections that lines name by our own references: the whole id, or its end. */
 async function referencesIn(db: Db, lines: readonly StatementLineDoc[]): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  const tails = new Map<string, StatementLineDoc[]>();
+  const found = await endingWith(db, { stored: collectionsSpec.name, prefix: 'col', earlierMs }, lines);
   for (const line of lines) {
     for (const word of line.named) {
       const owner = actorOfConversation(word);
       if (owner?.machine === 'collection') found.set(line._id, owner.id);
-      else if (word.length === tailChars) tails.set(word, [...(tails.get(word) ?? []), line]);
     }
-  }
-  if (tails.size === 0) return found;
-  const times = [...tails.values()].flat().map(({ bookedAt }) => bookedAt.getTime());
-  const then = {
-    $gte: idFloor('col', Math.max(0, Math.min(...times) - earlierMs)),
-    $lt: idFloor('col', Math.max(...times) + laterMs),
-  };
-  const ends = { $substrBytes: ['$_id', 'col_'.length + 26 - tailChars, tailChars] };
-  const named = db
-    .collection<{ _id: string }>(collectionsSpec.name)
-    .aggregate<{ _id: string }>([
-      { $match: { _id: then } },
-      { $project: { _id: 1 } },
-      { $match: { $expr: { $in: [ends, [...tails.keys()]] } } },
-    ]);
-  for await (const { _id } of named) {
-    for (const line of tails.get(_id.slice(-tailChars)) ?? []) found.set(line._id, _id);
   }
   return found;
 }

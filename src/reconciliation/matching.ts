@@ -14,6 +14,7 @@ import {
   statementLinesSpec,
 } from './documents.ts';
 import { type Facts, factsAbout, type OwnFact } from './facts.ts';
+import { tellPayouts } from './payouts.ts';
 import { movedBy } from './reading.ts';
 import { suggestionFor } from './suggesting.ts';
 import { pageLines } from './uploading.ts';
@@ -59,11 +60,10 @@ export async function matchLines(deps: MatchDeps, { doc, call }: CallView): Prom
     .sort({ n: 1 })
     .limit(pageLines)
     .toArray();
-  const facts = await factsAbout(
-    db,
-    data,
-    lines.filter((line) => !isSettled(line)),
-  );
+  const unsettled = lines.filter((line) => !isSettled(line));
+  // Whoever waits for the statement hears of it first, and the books are read after that.
+  await tellPayouts(deps, call.id, data, unsettled);
+  const facts = await factsAbout(db, data, unsettled);
   const judged = lines.map((line) => [line, judge(line, facts)] as const);
   await stamp(db, judged);
   await tellArrivals(deps, call.id, judged);
@@ -124,7 +124,10 @@ function judge(line: StatementLineDoc, facts: Facts): Judged {
   return line.side === 'in' ? judgeIn(line, facts) : judgeOut(line, facts);
 }
 
-function judgeIn(line: StatementLineDoc, { received, named }: Facts): Judged {
+function judgeIn(line: StatementLineDoc, { received, named, paid }: Facts): Judged {
+  const paidOut = paid.get(line._id);
+  if (paidOut?.back) return compared(line, paidOut.back);
+  if (paidOut) return { is: 'unclaimed', merchantId: paidOut.merchantId };
   const byReceipt = received.get(line.receipt);
   if (byReceipt) return compared(line, byReceipt);
   const collection = named.get(line._id);
@@ -137,7 +140,10 @@ function judgeIn(line: StatementLineDoc, { received, named }: Facts): Judged {
   return { is: 'unclaimed', suggestion: id };
 }
 
-function judgeOut(line: StatementLineDoc, { returned, named, waiting }: Facts): Judged {
+function judgeOut(line: StatementLineDoc, { returned, named, paid, waiting }: Facts): Judged {
+  const paidOut = paid.get(line._id);
+  if (paidOut?.left) return compared(line, paidOut.left);
+  if (paidOut) return { is: 'unknown_withdrawal', merchantId: paidOut.merchantId };
   const back = returned.get(line._id);
   if (back) return compared(line, back);
   const open = waiting.get(line._id);
