@@ -76,7 +76,6 @@ import { outermost, placeOf } from './standing.ts';
 import { readTallyState, Tallier } from './tallies/tallies.ts';
 import { type WebhookDeps, webhookDefinitions } from './webhooks/effects.ts';
 import { OwnEndpoints, Slots, WebhookPoster, Webhooks } from './webhooks/webhooks.ts';
-import type { Whose } from './whose.ts';
 
 /** Joins each machine to its effects; the only file that knows all rooms. */
 
@@ -181,7 +180,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     refundOf: refundsFor({ rails, merchantOf: (id) => merchants.find(id) }),
   };
   const reconciliations = new Reconciliations({ db, clock, config });
-  const isWithheld = withheldBy(reconciliations);
+  const { isWithheld } = reconciliations;
   const definitions = definitionsOf({
     collection: collectionDeps,
     webhook: webhookDeps,
@@ -206,13 +205,13 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const tails = new Tails({ events, redis: queues.redis, prefix: config.redisPrefix, log });
   const common = { db, actors, clock, log };
   const settlements = new Settlements(common);
-  const bells = new Bells({ actors, queues, clock, log });
+  const bells = new Bells({ ...common, queues });
   const paying = payoutRoom({ ...common, config, rails, isWithheld });
   Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
   const parts = { db, patientDb, clock, log, config };
   const past = pastOf({ ...parts, lease, charts: actors.definitions });
-  const called = { secret: config.mpesa?.callbackSecret, heard: watch.heard };
-  const callbacks = new Callbacks({ db, actors, bells, rails, clock, log, ...called });
+  const secret = config.mpesa?.callbackSecret;
+  const callbacks = new Callbacks({ ...common, bells, rails, secret, heard: watch.heard });
   return {
     ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, bells, lease, merchants },
@@ -220,9 +219,8 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ callbacks, prepareRails, closeRails, feed, watch },
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     operators: new Operators({ db, ...config }),
-    ...{ reconciliations, ...paying },
+    ...{ reconciliations, ...paying, ...past },
     ...moneyRooms({ ...parts, actors, rails, merchants, webhooks, archive: past.archive }),
-    ...past,
   };
 }
 
@@ -271,11 +269,6 @@ function payoutRoom(deps: ConstructorParameters<typeof Payouts>[0]) {
     ...{ payouts: new Payouts(deps), destinations: new Destinations(deps) },
     ...{ bankFiles: new BankFiles(deps), schedules: new Schedules(deps) },
   };
-}
-
-/** Test mode has no statements, and so no differences. */
-function withheldBy(reconciliations: Reconciliations) {
-  return async ({ merchantId, mode }: Whose) => mode === 'live' && reconciliations.holdsPayouts(merchantId);
 }
 
 function posterOf({ webhooks }: Config, clock: Clock): WebhookPoster {

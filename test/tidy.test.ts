@@ -58,7 +58,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   pages: ['http'],
   payouts: ['collections', 'events', 'ledger', 'merchants', 'rails', 'webhooks'],
   rails: [],
-  reconciliation: ['collections', 'ledger', 'rails', 'refunds'],
+  reconciliation: ['collections', 'ledger', 'payouts', 'rails', 'refunds'],
   refunds: ['collections', 'events', 'ledger', 'rails'],
   settlement: ['ledger'],
   tallies: ['events', 'ledger', 'webhooks'],

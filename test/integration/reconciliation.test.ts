@@ -285,11 +285,11 @@ describe('reconciliation', function () {
     const alerts = await stored('alerts').find({ about: paid.reversed }).toArray();
     expect(alerts.map(({ kind }) => kind)).to.deep.equal(['contradiction']);
     const { reconciliations } = live.service.service.wired;
-    expect(await reconciliations.holdsPayouts(live.merchantId)).to.equal(true);
+    expect(await reconciliations.isWithheld({ merchantId: live.merchantId, mode: 'live' })).to.equal(true);
     expect((await tell(paid.reversed!, 'operator.reversed')).status).to.equal(200);
     expect((await tell(id, 'operator.asked')).status).to.equal(200);
     await passesUntil(async () => (await stateOf(id)) === 'explained');
-    expect(await reconciliations.holdsPayouts(live.merchantId)).to.equal(false);
+    expect(await reconciliations.isWithheld({ merchantId: live.merchantId, mode: 'live' })).to.equal(false);
   });
 
   it('another amount, a receipt twice, a withdrawal of nobody: the books follow by two people, with suspense', async () => {
