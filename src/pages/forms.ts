@@ -82,7 +82,7 @@ export function formOf(
   const hidden = { form_token: visit.formToken, to: spec.to, back: visit.here, form: spec.id, once };
   return html`<details class="act${spec.isDangerous ? ' danger' : ''}" ${trial ? html`open` : ''}>
 <summary>${spec.title}</summary>
-<form method="post" action="${visit.place}/act" id="${spec.id}" ${spec.file ? html`enctype="multipart/form-data"` : ''}>
+<form method="post" action="${visit.place}/act" id="${spec.id}"${spec.file ? html` enctype="multipart/form-data"` : ''}>
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${Object.entries(spec.params ?? {}).map(([name, value]) => html`<input type="hidden" name="p.${name}" value="${value}">`)}
 ${Object.entries(spec.fixed ?? {}).map(([name, value]) => html`<input type="hidden" name="f.${name}" value="${value}">`)}

@@ -122,8 +122,8 @@ describe('metrics', () => {
     expect(samples.get('engine_batch_size_count')).to.equal(samples.get('engine_commit_seconds_count'));
     expect(samples.get('engine_conflicts_total')).to.be.at.least(0);
     expect(samples.get('queue_jobs{queue="wake",state="active"}')).to.be.at.least(0);
-    expect(samples.get('queue_jobs{queue="postWebhook.retry",state="waiting"}')).to.be.at.least(0);
-    expect(samples.get('lane_errands{queue="pushPrompt",state="running"}')).to.be.at.least(0);
+    expect(samples.get('queue_jobs{queue="delivery.postWebhook.retry",state="waiting"}')).to.be.at.least(0);
+    expect(samples.get('lane_errands{queue="collection.pushPrompt",state="running"}')).to.be.at.least(0);
     expect(samples.get('lane_errands{queue="wake",state="waiting"}')).to.equal(0);
     expect(samples.get('process_resident_memory_bytes')).to.be.above(1e6);
   });

@@ -89,8 +89,11 @@ describe('live mode', function () {
     const payments = [...live.simulator.network.payments].filter(({ msisdn }) => msisdn === '255755000001');
     const [a, b] = payments.sort((one, other) => one.pushedAtMs - other.pushedAtMs);
     expect(b!.pushedAtMs, 'pushed after the first was paid').to.be.at.least(a!.debitedAtMs!);
-    const { json } = await live.service.call('GET', `/admin/collections/${second}/evidence`);
-    const push = json.answers.find(({ operation }: { operation: string }) => operation === 'push');
+    // A question may know of the payment before the push is answered.
+    const push = await until(async () => {
+      const { json } = await live.service.call('GET', `/admin/collections/${second}/evidence`);
+      return json.answers.find(({ operation }: { operation: string }) => operation === 'push');
+    });
     expect(push.asked_at >= (await live.final(first)).completed_at, 'asked when it was sent').to.equal(true);
   });
 
