@@ -152,7 +152,15 @@ describe('the dashboard in a browser', function () {
       await page.waitForURL(`**/payments/${ids.paid}*`);
       expect(await page.locator('h1').textContent()).to.match(/^0712345678 paid TZS 4,500 for ORD-0 on /);
     }
-    expect(await page.locator('#story li').count()).to.equal(3);
+    // On a busy machine the phone's time may be over before its answer is read.
+    const story = (await page.locator('#story li span').allTextContents()).filter(
+      (line) => !line.startsWith('The time on the phone is over'),
+    );
+    expect(story).to.deep.equal([
+      'Your system asked for the payment.',
+      'The customer’s phone was asked for the PIN.',
+      'The customer paid.',
+    ]);
     expect(await page.locator('.meta').textContent()).to.match(/TZS 4,410 arrives on \w+ \d+ \w+\./);
     await page.goto(`${test.baseUrl}/dashboard/payments/${ids.failed}`);
     expect(await page.locator('h1').textContent()).to.include('wallet does not hold enough money');
