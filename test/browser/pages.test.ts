@@ -59,8 +59,12 @@ describe('every page of the console', function () {
     const header = 'Receipt No.,Completion Time,Details,Transaction Status,Paid In,Withdrawn,Balance';
     const body = `${header}\nQKABCDE123,${date} 12:00:00,Pay Bill from 255712345678,Completed,5000,,5000\n`;
     const headers = { 'content-type': 'text/csv' };
-    await test.call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${date}`, { body, headers });
-    await until(async () => (await test.call('GET', '/admin/differences')).json.data.length > 0);
+    const path = `/admin/reconciliations?rail=MPESA_TZ&date=${date}&reason=to+look`;
+    const brought = await test.call('POST', path, { body, headers });
+    expect(brought.status, brought.text).to.equal(202);
+    expect(
+      await until(async () => (await test.call('GET', '/admin/differences')).json.data.length > 0),
+    ).to.equal(true);
     await closingAt(db, 'live', new Date(dateDueAtMs(eatDate(clock.now()))));
     await test.service.wired.auditWatch.full();
     return date;
