@@ -61,6 +61,8 @@ describe('a large statement', function () {
       await db.collection('collections').insertMany(ids as never);
     }
     expect(Long.fromNumber(balance).isNegative()).to.equal(false);
+    // Nobody posts into a day that is over, but for this: what was closed of it when the service began is no more so.
+    await db.collection('ledger_closings').deleteMany({});
     return `${rows.join('\n')}\n`;
   }
 
