@@ -34,6 +34,8 @@ ${[
   'PATCH /v1/webhook_endpoints/{id}',
   // how much of a payment is left to go back,
   'POST /v1/refunds',
+  // which destinations a merchant has,
+  'POST /v1/payouts',
   // and which outcome a failure code goes with, is in no schema.
   'POST /v1/test_helpers/collections/{id}/outcome',
 ]
