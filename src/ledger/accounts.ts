@@ -1,4 +1,4 @@
-import type { MongoCollectionSpec } from '@kusanya/durable-actors';
+import { isDuplicateKey, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import type { Db, Document } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { int64 } from '../mongo.ts';
@@ -98,8 +98,8 @@ export async function keepAccounts(db: Db, { _id, ...accounts }: AccountsDoc): P
   await db
     .collection<{ _id: string; until: Date }>(accountsSpec.name)
     .updateOne({ _id, until: { $lte: accounts.until } }, { $set: stored }, { upsert: true })
-    .catch((error: { code?: number }) => {
-      if (error.code !== 11_000) throw error;
+    .catch((error: unknown) => {
+      if (!isDuplicateKey(error)) throw error;
     });
 }
 

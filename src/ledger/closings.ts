@@ -1,4 +1,4 @@
-import type { MongoCollectionSpec } from '@kusanya/durable-actors';
+import { isDuplicateKey, type MongoCollectionSpec } from '@kusanya/durable-actors';
 import { type Db, type Document, Long } from 'mongodb';
 import type { Mode } from '../mode.ts';
 import { int64, type SnapshotOptions } from '../mongo.ts';
@@ -109,9 +109,9 @@ export async function closingAt(db: Db, mode: Mode, until: Date): Promise<Closin
   await db
     .collection<{ _id: string }>(closingsSpec.name)
     .updateOne({ _id }, { $setOnInsert: doc }, { upsert: true })
-    .catch((error: { code?: number }) => {
+    .catch((error: unknown) => {
       // Another process made it: the same, from the same entries.
-      if (error.code !== 11_000) throw error;
+      if (!isDuplicateKey(error)) throw error;
     });
   return { _id, mode, until, accounts };
 }
