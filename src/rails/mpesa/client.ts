@@ -12,6 +12,7 @@ import {
   withoutSession,
 } from './answers.ts';
 import { type Market, vodacomTanzania } from './codes.ts';
+import { amountText, itemDescription } from './fields.ts';
 import {
   Bearers,
   type Session,
@@ -59,8 +60,21 @@ interface Ask {
   beforeFirstByte?: () => Promise<NotSent | undefined>;
 }
 
-/** What is sent once only: when it may begin, and the claim that says whose it is. */
+/** By which operation money is sent for, and how a payment is named there. */
+interface Sending {
+  operation: keyof typeof methods;
+  path: string;
+  references: { conversation: string; display: string };
+  /** The field that says what it is for. */
+  described: string;
+}
+
+/** What is sent once only: how much, to or from whom, when it may begin, and the claim that says whose it is. */
 interface Once {
+  /** Whole shillings. */
+  amountTzs: number;
+  msisdn: string;
+  description: string;
   notAfterMs: number;
   claim(): Promise<boolean>;
 }
@@ -105,10 +119,24 @@ export class MpesaClient {
    * byte, and after the claim: a claim can take its time.
    */
   async sendOnce(
-    ask: Pick<Ask, 'operation' | 'path' | 'fields' | 'timeoutMs'>,
-    { notAfterMs, claim }: Once,
+    { operation, path, references, described }: Sending,
+    { amountTzs, msisdn, description, notAfterMs, claim }: Once,
     signal: AbortSignal,
   ): Promise<WireAnswer> {
+    const { isSynchronous, serviceProviderCode } = this.#config;
+    const ask = {
+      ...{ operation, path, timeoutMs: isSynchronous ? this.times.pushMs : this.times.queryMs },
+      fields: {
+        input_Amount: amountText(amountTzs),
+        input_CustomerMSISDN: msisdn,
+        input_Country: this.market.country,
+        input_Currency: this.market.currency,
+        input_ServiceProviderCode: serviceProviderCode,
+        input_TransactionReference: references.display,
+        input_ThirdPartyConversationID: references.conversation,
+        [described]: itemDescription(description),
+      },
+    };
     const isTooLate = () => this.#clock.now() > notAfterMs;
     if (isTooLate()) return { kind: 'notSent', why: 'too_late', text: 'its time was over' };
     const beforeFirstByte = async () => {

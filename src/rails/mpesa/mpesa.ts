@@ -25,7 +25,7 @@ import {
 } from './answers.ts';
 import { parseMpesaCallback } from './callback.ts';
 import { type ClientOptions, MpesaClient } from './client.ts';
-import { amountText, itemDescription, referencesOf, reversalReferenceOf } from './fields.ts';
+import { amountText, referencesOf, reversalReferenceOf } from './fields.ts';
 import { MpesaPayouts } from './payouts.ts';
 import { mpesaChannel, mpesaTerms } from './terms.ts';
 import { checkedAddress, networkAt, type WireAnswer } from './wire.ts';
@@ -77,29 +77,17 @@ export class MpesaRail implements Rail {
     request: PushRequest,
     signal: AbortSignal,
   ): Promise<PushOutcome & { evidence?: Evidence }> {
-    const { conversation, display } = referencesOf(request.collectionId);
-    const { isSynchronous, serviceProviderCode } = this.#config;
-    const { market, times } = this.#client;
-    const answer = await this.#client.sendOnce(
-      {
-        operation: 'push',
-        path: 'c2bPayment/singleStage/',
-        fields: {
-          input_Amount: amountText(request.amountTzs),
-          input_CustomerMSISDN: request.msisdn,
-          input_Country: market.country,
-          input_Currency: market.currency,
-          input_ServiceProviderCode: serviceProviderCode,
-          input_TransactionReference: display,
-          input_ThirdPartyConversationID: conversation,
-          input_PurchasedItemsDesc: itemDescription(request.description),
-        },
-        timeoutMs: isSynchronous ? times.pushMs : times.queryMs,
-      },
-      request,
-      signal,
-    );
-    const outcome = answeredPush(market, answer, { conversation, isSynchronous });
+    const references = referencesOf(request.collectionId);
+    const sending = {
+      operation: 'push',
+      path: 'c2bPayment/singleStage/',
+      references,
+      described: 'input_PurchasedItemsDesc',
+    } as const;
+    const answer = await this.#client.sendOnce(sending, request, signal);
+    const { conversation } = references;
+    const { isSynchronous } = this.#config;
+    const outcome = answeredPush(this.#client.market, answer, { conversation, isSynchronous });
     return { ...outcome, evidence: this.#evidence(answer) };
   }
 

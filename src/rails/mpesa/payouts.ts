@@ -4,7 +4,7 @@ import { usualPayoutTerms } from '../payoutTerms.ts';
 import type { Evidence, PayoutAnswer, PayoutQuery, PayoutRail, SendOutcome, SendRequest } from '../port.ts';
 import { answeredPayout, answeredPayoutQuery } from './answers.ts';
 import type { MpesaClient } from './client.ts';
-import { amountText, itemDescription, payoutReferencesOf } from './fields.ts';
+import { payoutReferencesOf } from './fields.ts';
 
 /** Pays wallets from our own: B2C of Vodacom's OpenAPI, asked about as everything else, by our own reference. */
 export class MpesaPayouts implements PayoutRail {
@@ -21,29 +21,17 @@ export class MpesaPayouts implements PayoutRail {
     request: SendRequest,
     signal: AbortSignal,
   ): Promise<SendOutcome & { evidence?: Evidence }> {
-    const { conversation, display } = payoutReferencesOf(request.payoutId);
-    const { isSynchronous, serviceProviderCode } = this.#config;
-    const { market, times } = this.#client;
-    const answer = await this.#client.sendOnce(
-      {
-        operation: 'payout',
-        path: 'b2cPayment/',
-        fields: {
-          input_Amount: amountText(request.amountTzs),
-          input_CustomerMSISDN: request.msisdn,
-          input_Country: market.country,
-          input_Currency: market.currency,
-          input_ServiceProviderCode: serviceProviderCode,
-          input_TransactionReference: display,
-          input_ThirdPartyConversationID: conversation,
-          input_PaymentItemsDesc: itemDescription(request.description),
-        },
-        timeoutMs: isSynchronous ? times.pushMs : times.queryMs,
-      },
-      request,
-      signal,
-    );
-    const outcome = answeredPayout(market, answer, { conversation, isSynchronous });
+    const references = payoutReferencesOf(request.payoutId);
+    const sending = {
+      operation: 'payout',
+      path: 'b2cPayment/',
+      references,
+      described: 'input_PaymentItemsDesc',
+    } as const;
+    const answer = await this.#client.sendOnce(sending, request, signal);
+    const { conversation } = references;
+    const { isSynchronous } = this.#config;
+    const outcome = answeredPayout(this.#client.market, answer, { conversation, isSynchronous });
     return { ...outcome, evidence: this.#client.evidence(answer) };
   }
 
