@@ -39,6 +39,7 @@ const tileWords: Readonly<Record<string, TileWords>> = {
   payout_returned: ['Payouts came back', 'Of the last day. The merchant has the money again.'],
   float_low: ['Our wallet was empty', 'Payouts of the last day failed by it. Move float there.', true],
   destination_to_confirm: ['Destinations to confirm', 'By somebody who did not enter them.'],
+  schedule_paused: ['Payouts by themselves pause', 'Something is in the way: it stands with the schedule.'],
   rail_down: ['The network is failing', 'Nothing is sent to it until it answers again.', true],
   settlement_overdue: ['Settlements overdue', 'Their midnight has passed.', true],
   settlement_held: ['Settlements held back', 'By an operator. Release them when you know.'],
@@ -56,6 +57,9 @@ const tileWords: Readonly<Record<string, TileWords>> = {
   redis_evicts: ['Redis throws keys out', 'Set maxmemory-policy noeviction.'],
   redis_forgets: ['Redis forgets', 'Its append-only file is off: a restart is slower.'],
 };
+
+/** Of these there is a tile for each machine. */
+const ofEachMachine = new Set(['quarantined', 'wakeups_late']);
 
 export const showOverview: Show = async (visit) => {
   const overview = await visit.read('/admin/overview', { query: { mode: visit.mode } });
@@ -88,13 +92,7 @@ function needs(visit: Visit, { is_green: isGreen, needs_you: tiles }: Overview):
   return html`<h2 class="lead">Needs you</h2><div class="tiles">${tiles.map((tile) => {
     const [name, advice, isBad] = wordsOf(tile.kind);
     const details: Part[] = [
-      tile.machine &&
-      tile.kind !== 'endpoint_failing' &&
-      tile.kind !== 'endpoint_disabled' &&
-      tile.kind !== 'delivery_exhausted' &&
-      tile.kind !== 'difference_open'
-        ? html`<small>${tile.machine}</small>`
-        : '',
+      ofEachMachine.has(tile.kind) ? html`<small>${tile.machine}</small>` : '',
       tile.amount_tzs ? html`<small>${money(tile.amount_tzs)}</small>` : '',
       tile.oldest_at ? html`<small>oldest ${ago(tile.oldest_at, visit.nowMs)}</small>` : '',
     ];

@@ -7,7 +7,7 @@ import {
   type Queues,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import { collectionsSpec, lateOuterStates, lateStates, reviewStates } from '../collections/collections.ts';
+import { lateOuterStates, lateStates, reviewStates } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
 import { countMax, lateMs } from '../desk/desk.ts';
 import { idFloor } from '../ids.ts';
@@ -15,14 +15,13 @@ import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import type { Rails } from '../rails/rails.ts';
-import { awaitingStates, differencesSpec } from '../reconciliation/reconciliation.ts';
-import { refundsSpec, unclearStates } from '../refunds/refunds.ts';
+import { awaitingStates } from '../reconciliation/reconciliation.ts';
+import { unclearStates } from '../refunds/refunds.ts';
 import { type SettlementReader, settlementDate } from '../settlement/settlement.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
-import { deliveriesSpec, endpointsSpec } from '../webhooks/webhooks.ts';
 import { payoutNeeds } from './payoutNeeds.ts';
 import { waitingProposals } from './secondPerson.ts';
-import { standing, type Tile, tally, tile } from './tiles.ts';
+import { type Tile, tally, tallyMoney, tallyStanding, tile } from './tiles.ts';
 
 export type { Tile, TileKind } from './tiles.ts';
 
@@ -90,40 +89,29 @@ async function breaches({ auditWatch }: OverviewDeps, mode: Mode): Promise<Tile[
   return [tile('ledger_breach', link, { count: ours.length, oldest_at }), ...stale];
 }
 
-async function underReview({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(
-    db,
-    collectionsSpec.name,
-    standing(actors, 'collection', mode, reviewStates),
-  );
+async function underReview(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const sum = await tallyMoney(deps, { machine: 'collection', mode, states: reviewStates });
   const link = `/admin/collections?mode=${mode}&state=created.underReview`;
-  return [tile('under_review', link, { ...sum, amount_tzs: amountTzs })];
+  return [tile('under_review', link, sum)];
 }
 
 /** Still with the customer or being asked about, though every deadline of its rail has passed. */
-async function pastDeadline({ db, actors, clock, rails }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+async function pastDeadline(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const { clock, rails } = deps;
   const { pushWindowMs, promptLifeMs, confirmDeadlineMs } = (rails[mode] ?? rails.test).terms;
   const allowedMs = pushWindowMs + promptLifeMs + confirmDeadlineMs + deadlineGraceMs;
-  const before = { _id: { $lt: idFloor('col', clock.now() - allowedMs) } };
-  const { amountTzs, ...sum } = await tally(
-    db,
-    collectionsSpec.name,
-    standing(actors, 'collection', mode, promptStates, before),
-  );
+  const more = { _id: { $lt: idFloor('col', clock.now() - allowedMs) } };
+  const sum = await tallyMoney(deps, { machine: 'collection', mode, states: promptStates, more });
   const seconds = Math.ceil(allowedMs / limits.secondMs);
   const states = 'created.pushing,created.awaitingApproval,created.confirming';
   const link = `/admin/collections?mode=${mode}&state=${states}&older_than=${seconds}`;
-  return [tile('past_deadline', link, { ...sum, amount_tzs: amountTzs })];
+  return [tile('past_deadline', link, sum)];
 }
 
-async function latePayments({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(
-    db,
-    collectionsSpec.name,
-    standing(actors, 'collection', mode, lateStates),
-  );
+async function latePayments(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const sum = await tallyMoney(deps, { machine: 'collection', mode, states: lateStates });
   const link = `/admin/collections?mode=${mode}&state=${lateOuterStates.join(',')}`;
-  return [tile('late_payment', link, { ...sum, amount_tzs: amountTzs })];
+  return [tile('late_payment', link, sum)];
 }
 
 /** Decisions that one person proposed, and that nobody agreed to yet. */
@@ -139,31 +127,21 @@ async function secondPerson({ db, clock }: OverviewDeps, mode: Mode): Promise<Ti
   return [tile('second_person', `/admin/proposals?mode=${mode}`, sum)];
 }
 
-async function unclearRefunds({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(
-    db,
-    refundsSpec.name,
-    standing(actors, 'refund', mode, unclearStates),
-  );
+async function unclearRefunds(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const sum = await tallyMoney(deps, { machine: 'refund', mode, states: unclearStates });
   const link = `/admin/refunds?mode=${mode}&state=created.underReview`;
-  return [tile('refund_unclear', link, { ...sum, amount_tzs: amountTzs, machine: 'refund' })];
+  return [tile('refund_unclear', link, sum)];
 }
 
-async function railDown({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+async function railDown(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const states = ['open.waiting', 'open.held', 'halfOpen'];
-  const { amountTzs: _none, ...sum } = await tally(db, 'breakers', standing(actors, 'breaker', mode, states));
+  const sum = await tallyStanding(deps, { machine: 'breaker', mode, states });
   return [tile('rail_down', '/admin/rails', sum)];
 }
 
-async function settlements(
-  { db, actors, clock, settlementReader }: OverviewDeps,
-  mode: Mode,
-): Promise<Tile[]> {
-  const { amountTzs: _none, ...held } = await tally(
-    db,
-    'settlements',
-    standing(actors, 'settlement', mode, ['held']),
-  );
+async function settlements(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const { clock, settlementReader } = deps;
+  const held = await tallyStanding(deps, { machine: 'settlement', mode, states: ['held'] });
   // What was due at the last midnight; what has no money waiting any more needs nobody.
   const { date } = settlementDate(clock.now() - settlingMs, 0);
   const page = { limit: limits.listMax };
@@ -183,54 +161,41 @@ async function settlements(
   ];
 }
 
-async function endpoints({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
+async function endpoints(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const link = `/admin/machines/endpoint/actors?mode=${mode}&state=`;
-  const since = (field: string) => ({ oldest: { $toDate: `$snapshot.context.${field}` } });
+  const counted = (states: readonly string[], since: string) => {
+    const oldest = { $toDate: `$snapshot.context.${since}` };
+    return tallyStanding(deps, { machine: 'endpoint', mode, states, oldest });
+  };
   const [failing, disabled] = await Promise.all([
-    tally(db, endpointsSpec.name, {
-      ...standing(actors, 'endpoint', mode, failingStates),
-      ...since('failingSince'),
-    }),
-    tally(db, endpointsSpec.name, {
-      ...standing(actors, 'endpoint', mode, disabledStates),
-      ...since('disabledAt'),
-    }),
+    counted(failingStates, 'failingSince'),
+    counted(disabledStates, 'disabledAt'),
   ]);
-  const { amountTzs: _one, ...near } = failing;
-  const { amountTzs: _other, ...off } = disabled;
   return [
-    tile('endpoint_failing', `${link}${failingStates.join(',')}`, { ...near, machine: 'endpoint' }),
-    tile('endpoint_disabled', `${link}disabled.automatic`, { ...off, machine: 'endpoint' }),
+    tile('endpoint_failing', `${link}${failingStates.join(',')}`, failing),
+    tile('endpoint_disabled', `${link}disabled.automatic`, disabled),
   ];
 }
 
-async function exhausted({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<Tile[]> {
-  const since = { _id: { $gte: idFloor('dlv', clock.now() - exhaustedMs) } };
-  const { amountTzs: _none, ...sum } = await tally(
-    db,
-    deliveriesSpec.name,
-    standing(actors, 'delivery', mode, ['failed'], since),
-  );
+async function exhausted(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const more = { _id: { $gte: idFloor('dlv', deps.clock.now() - exhaustedMs) } };
+  const sum = await tallyStanding(deps, { machine: 'delivery', mode, states: ['failed'], more });
   const link = `/admin/deliveries?mode=${mode}&status=failed&newer_than=${exhaustedMs / limits.secondMs}`;
-  return [tile('delivery_exhausted', link, { ...sum, machine: 'delivery' })];
+  return [tile('delivery_exhausted', link, sum)];
 }
 
 /** Where a statement and our books do not agree, and only a person can say why. */
-async function differences({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
-  const { amountTzs, ...sum } = await tally(
-    db,
-    differencesSpec.name,
-    standing(actors, 'difference', mode, awaitingStates),
-  );
+async function differences(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
+  const sum = await tallyMoney(deps, { machine: 'difference', mode, states: awaitingStates });
   const link = `/admin/machines/difference/actors?mode=${mode}&state=${awaitingStates.join(',')}`;
-  return [tile('difference_open', link, { ...sum, amount_tzs: amountTzs, machine: 'difference' })];
+  return [tile('difference_open', link, sum)];
 }
 
 /** One tile for each machine that has some. */
 function quarantined({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
-      const { amountTzs: _none, ...sum } = await tally(db, plural, {
+      const { amount_tzs: _none, ...sum } = await tally(db, plural, {
         match: { 'quarantined.at': { $type: 'date' } },
         sort: { 'quarantined.at': 1 },
         hint: { 'quarantined.at': 1 },
@@ -247,7 +212,7 @@ function quarantined({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> 
 function wakeupsLate({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<Tile[]> {
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
-      const { amountTzs: _none, ...sum } = await tally(db, plural, {
+      const { amount_tzs: _none, ...sum } = await tally(db, plural, {
         match: dueIn({ $lt: new Date(clock.now() - lateMs) }),
         sort: { dueAt: 1 },
         hint: dueIndex,

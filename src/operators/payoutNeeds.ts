@@ -3,23 +3,18 @@ import type { Db } from 'mongodb';
 import { idFloor } from '../ids.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
-import {
-  approvalStates,
-  destinationsSpec,
-  exportStates,
-  payoutsSpec,
-  unclearStates,
-} from '../payouts/payouts.ts';
-import { standing, type Tile, tally, tile } from './tiles.ts';
+import { approvalStates, exportStates, unclearStates } from '../payouts/payouts.ts';
+import { type Tile, tallyMoney, tallyStanding, tile } from './tiles.ts';
 
 /** Payouts that came back, or found the wallet empty, are looked at within so long. */
 const payoutNewsMs = limits.dayMs;
 
-/** Payouts and destinations that wait for a person. */
+/** Payouts and destinations that wait for a person, and schedules that something is in the way of. */
 export async function payoutNeeds(
-  { db, actors, clock }: { db: Db; actors: Actors; clock: Clock },
+  deps: { db: Db; actors: Actors; clock: Clock },
   mode: Mode,
 ): Promise<Tile[]> {
+  const { clock } = deps;
   const since = { _id: { $gte: idFloor('po', clock.now() - 30 * limits.dayMs) } };
   const news = { updatedAt: { $gte: new Date(clock.now() - payoutNewsMs) } };
   const kinds = [
@@ -34,22 +29,17 @@ export async function payoutNeeds(
     ],
   ] as const;
   const tiles = kinds.map(async ([kind, states, more]) => {
-    const { amountTzs, ...sum } = await tally(
-      db,
-      payoutsSpec.name,
-      standing(actors, 'payout', mode, states, more),
-    );
+    const sum = await tallyMoney(deps, { machine: 'payout', mode, states, more });
     const shown = [...new Set(states.map((state) => state.replace(/\.(polling|resting|watching)$/, '')))];
-    return tile(kind, `/admin/payouts?mode=${mode}&state=${shown.join(',')}`, {
-      ...sum,
-      amount_tzs: amountTzs,
-    });
+    return tile(kind, `/admin/payouts?mode=${mode}&state=${shown.join(',')}`, sum);
   });
-  const { amountTzs: _none, ...entered } = await tally(
-    db,
-    destinationsSpec.name,
-    standing(actors, 'destination', mode, ['entered']),
-  );
-  const link = `/admin/destinations?mode=${mode}&state=entered`;
-  return [...(await Promise.all(tiles)), tile('destination_to_confirm', link, entered)];
+  const [entered, paused] = await Promise.all([
+    tallyStanding(deps, { machine: 'destination', mode, states: ['entered'] }),
+    tallyStanding(deps, { machine: 'schedule', mode, states: ['paused'] }),
+  ]);
+  return [
+    ...(await Promise.all(tiles)),
+    tile('destination_to_confirm', `/admin/destinations?mode=${mode}&state=entered`, entered),
+    tile('schedule_paused', `/admin/machines/schedule/actors?mode=${mode}&state=paused`, paused),
+  ];
 }

@@ -21,6 +21,7 @@ export type TileKind =
   | 'payout_returned'
   | 'float_low'
   | 'destination_to_confirm'
+  | 'schedule_paused'
   | 'rail_down'
   | 'settlement_overdue'
   | 'settlement_held'
@@ -53,6 +54,8 @@ export function tile(kind: TileKind, link: string, more: Partial<Tile> & { count
   return { kind, is_more: false, amount_tzs: null, oldest_at: null, machine: null, ...more, link };
 }
 
+type Counted = Pick<Tile, 'count' | 'is_more' | 'oldest_at'>;
+
 /** Counts what matches, oldest first by id, at most `countMax`; sums amounts on the way. */
 export async function tally(
   db: Db,
@@ -64,7 +67,7 @@ export async function tally(
     only?: Document;
     oldest: string | Document;
   },
-): Promise<Pick<Tile, 'count' | 'is_more' | 'oldest_at'> & { amountTzs: number }> {
+): Promise<Counted & { amount_tzs: number }> {
   const { match, sort, hint, only, oldest } = find;
   const [sum] = await db
     .collection(plural)
@@ -90,24 +93,33 @@ export async function tally(
   return {
     count: Math.min(count, countMax),
     is_more: count > countMax,
-    amountTzs: Number(sum?.amount ?? 0),
+    amount_tzs: Number(sum?.amount ?? 0),
     oldest_at: sum?.oldest ? isoTime(sum.oldest.getTime()) : null,
   };
 }
 
-/** What to tally: the actors of a machine in these states. Where no index holds the states, few others are among them. */
-export function standing(
-  actors: Actors,
-  machine: string,
-  mode: Mode,
-  states: readonly string[],
-  more: Document = {},
-) {
-  const { match, hint, rest } = inStates(actors.definition(machine), [mode], states);
-  return {
-    match: { ...match, ...more, ...rest },
-    sort: { _id: 1 } as const,
-    hint,
-    oldest: '$updatedAt',
-  };
+/** Which actors to count: of a machine, in these states, and what else is asked of them. */
+interface Standing {
+  machine: string;
+  mode: Mode;
+  states: readonly string[];
+  more?: Document;
+  /** Since when they stand there, if that is kept; else their latest step. */
+  oldest?: string | Document;
+}
+
+/** Counts those that stand there, with their money. Where no index holds the states, few others are among them. */
+export async function tallyMoney(
+  { db, actors }: { db: Db; actors: Actors },
+  { machine, mode, states, more = {}, oldest = '$updatedAt' }: Standing,
+): Promise<Counted & Pick<Tile, 'machine' | 'amount_tzs'>> {
+  const definition = actors.definition(machine);
+  const { match, hint, rest } = inStates(definition, [mode], states);
+  const find = { match: { ...match, ...more, ...rest }, sort: { _id: 1 } as const, hint, oldest };
+  return { ...(await tally(db, definition.plural, find)), machine };
+}
+
+/** The same where it is not about money. */
+export async function tallyStanding(...of: Parameters<typeof tallyMoney>): ReturnType<typeof tallyMoney> {
+  return { ...(await tallyMoney(...of)), amount_tzs: null };
 }

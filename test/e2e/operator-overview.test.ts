@@ -214,6 +214,14 @@ describe('each tile of the overview', () => {
         'proposals',
         [proposal({}), proposal({ agreedBy: 'Juma', agreedAt: new Date() }), proposal({ at: new Date(0) })],
       ],
+      schedule_paused: [
+        1,
+        'schedules',
+        [
+          { _id: 'sch_1', ...actor('paused') },
+          { _id: 'sch_2', ...actor('awaitingDay') },
+        ],
+      ],
       rail_down: [1, 'breakers', [{ _id: 'brk.X.push', ...actor('open.waiting') }]],
       no_worker: [1, 'leases', []],
     };
