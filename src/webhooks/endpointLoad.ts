@@ -53,7 +53,11 @@ export class EndpointLoad {
   slots(isWell: boolean): number {
     if (!isWell) return slotsWhenFailing;
     if (this.isSlow) return slotsWhenSlow;
-    return this.paceMs <= quickMs ? slotsMax : slotsUsual;
+    return this.isQuick ? slotsMax : slotsUsual;
+  }
+
+  get isQuick(): boolean {
+    return this.paceMs <= quickMs;
   }
 
   begin(callId: string): void {

@@ -11,7 +11,8 @@ import { Away, EndpointLoad } from './endpointLoad.ts';
  *
  * An attempt for which there is no slot waits in its merchant's line, without the place in the lane that others need
  * meanwhile. It waits only if its turn comes soon; otherwise it steps back, that is, it comes again by way of the queue,
- * after about as long as it would have waited.
+ * after about as long as it would have waited. But where an endpoint is quick, a longer line is gone in a moment: whoever
+ * is next keeps its place in the lane until there is room in the line, and those behind are not even looked at.
  */
 export type Lane = 'first' | 'retry' | 'slow';
 
@@ -59,6 +60,8 @@ interface Share {
   away: Away;
   /** Call → the attempt that waits here and how it is let in, in the order of coming. */
   waiting: Map<string, { attempt: Attempt; letIn: () => void }>;
+  /** Those that are next in line, in the order of coming: one more may stand in it, or it takes too long. */
+  next: Set<(hasRoom: boolean) => void>;
 }
 
 /** One attempt that wants a slot, waits for it or has it. */
@@ -97,7 +100,10 @@ export class Slots {
     }
     // Somebody looked for it too soon: it has its job.
     if (load.away.has(request.callId)) return { left: true };
-    if (!isSoonFree(attempt)) return this.#stepBack(attempt);
+    while (!isSoonFree(attempt)) {
+      const mayKeepPlace = isWell && load.isQuick;
+      if (!mayKeepPlace || !(await hasRoom(share))) return this.#stepBack(attempt);
+    }
     const elapsedMs = stopwatch();
     const turn = standInLine(attempt);
     const isLetIn = await aside(turn);
@@ -125,6 +131,8 @@ export class Slots {
     load.end(callId);
     share.inFlight -= 1;
     for (const { attempt: next, letIn } of share.waiting.values()) if (isFree(next)) letIn();
+    const [next] = share.next;
+    next?.(true);
     this.#forgetIdle(attempt);
   }
 
@@ -132,7 +140,7 @@ export class Slots {
   #forgetIdle(attempt: Attempt): void {
     const id = shareId(attempt);
     const share = this.#shares.get(id);
-    if (share?.inFlight === 0 && share.waiting.size === 0) this.#shares.delete(id);
+    if (share?.inFlight === 0 && share.waiting.size + share.next.size === 0) this.#shares.delete(id);
     if (this.#loads.size > loadsMax && attempt.load.isIdle) this.#loads.delete(attempt.endpointId);
   }
 }
@@ -169,6 +177,19 @@ function standInLine(attempt: Attempt): Promise<boolean> {
   });
 }
 
+/** Waits until one that was in flight has ended. False: none did, the endpoint is not quick any more. */
+function hasRoom(share: Share): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isThere: boolean) => {
+      clearTimeout(timer);
+      share.next.delete(end);
+      resolve(isThere);
+    };
+    const timer = setTimeout(() => end(false), waitsMs.first);
+    share.next.add(end);
+  });
+}
+
 /** How long it takes until a slot is free: of the endpoint, behind those who wait for it, and of the merchant. */
 function waitMsBehind(
   { load, share, slots }: Attempt,
@@ -185,7 +206,13 @@ function shareId({ merchantId, lane }: Pick<SlotRequest, 'merchantId' | 'lane'>)
 }
 
 function newShare(lane: Lane, clock: Clock): Share {
-  return { inFlight: 0, places: placesOf.get(lane)!, waiting: new Map(), away: new Away(clock) };
+  return {
+    inFlight: 0,
+    places: placesOf.get(lane)!,
+    waiting: new Map(),
+    next: new Set(),
+    away: new Away(clock),
+  };
 }
 
 /** The entry of that id, made if there is none. */

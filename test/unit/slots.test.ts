@@ -124,6 +124,37 @@ describe('slots at an endpoint', () => {
     expect(slot).to.have.property('stepBackMs').that.is.within(300, 500);
   });
 
+  it('of a quick endpoint are never stepped back from: whoever finds a long line keeps its place until there is room', async () => {
+    await took(5);
+    const first = await Promise.all(Array.from({ length: 40 }, () => granted()));
+    let inHand = 0;
+    const looks = Array.from({ length: 3_000 }, async () => {
+      const aside = <T>(until: Promise<T>): Promise<T | undefined> => {
+        inHand += 1;
+        return until;
+      };
+      return slots.take(request(), aside);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(inHand, 'stand in the line').to.be.within(450, 500);
+    for (const each of first) each.release();
+    const ended = looks.map(async (look) => {
+      const slot = await look;
+      if ('release' in slot) slot.release();
+      return 'release' in slot;
+    });
+    expect((await Promise.all(ended)).filter(Boolean)).to.have.length(3_000);
+  });
+
+  it('of one that stops answering are stepped back from by those who kept their place, too', async () => {
+    await took(5);
+    await Promise.all(Array.from({ length: 40 }, () => granted()));
+    const looks = Array.from({ length: 600 }, () => take());
+    clock.advance(2_000);
+    const latest = await looks.at(-1)!;
+    expect(latest).to.have.property('stepBackMs').that.is.above(2_000);
+  });
+
   it('those who stepped back are in the queue too: the longer it is, the longer the next stays away', async () => {
     await granted({ isWell: false });
     clock.advance(1_000);

@@ -26,46 +26,65 @@ const moments = [
 
 let bundled = 0;
 
-/** The jobs for some calls of one kind: those for now together, each later one by itself. */
-export function callJobs(dues: readonly Due[], now: number): NewJob[] {
-  const jobs: NewJob[] = [];
-  let open: Errand[] = [];
-  const close = () => {
-    if (open.length > 0) jobs.push({ id: nameOf(open), data: { errands: open } });
-    open = [];
-  };
-  for (const { errand, runAt, again } of dues) {
-    if (runAt > now || again) {
-      jobs.push({ id: `${errand.call}@${runAt}`, data: { errands: [errand] }, delayMs: runAt - now });
-    } else if (open.push(errand) === callsMax) close();
-  }
-  close();
-  return jobs;
+/**
+ * The jobs for some calls of one kind: those for now together, each later one by itself. What comes again shares the
+ * job of its moment. `owner` tells the jobs of processes apart.
+ */
+export function callJobs(dues: readonly Due[], now: number, owner: string): NewJob[] {
+  const later = dues.filter(({ runAt, again }) => runAt > now && !again);
+  const first = dues.filter(({ runAt, again }) => runAt <= now && !again).map(({ errand }) => errand);
+  const again = dues.filter((due) => due.again);
+  return [
+    ...bundles(first, callsMax).map((errands) => ({ id: nameOf(errands), data: { errands } })),
+    ...[...later, ...again.filter(({ runAt }) => momentOf(runAt, now) === undefined)].map(
+      ({ errand, runAt }) => ({
+        id: `${errand.call}@${runAt}`,
+        data: { errands: [errand] },
+        delayMs: runAt - now,
+      }),
+    ),
+    ...momentJobs(again, { now, owner, most: callsMax }),
+  ];
 }
 
 /** The jobs for some wake-ups: one for each moment, one for all that are due. `owner` tells the jobs of processes apart. */
 export function wakeJobs(dues: readonly Due[], now: number, owner: string): NewJob[] {
-  const jobs: NewJob[] = [];
-  const buckets = new Map<number, Errand[]>();
-  for (const { errand, runAt, again } of dues) {
+  const alone = dues.filter(({ runAt }) => momentOf(runAt, now) === undefined);
+  return [
+    ...alone.map(({ errand, runAt, again }) => ({
+      id: `${wakeId(errand.actor, runAt)}${again ? `@${now}` : ''}`,
+      data: { errands: [errand] },
+      delayMs: runAt - now,
+    })),
+    ...momentJobs(dues, { now, owner, most: wakesMax }),
+  ];
+}
+
+/** Those that belong to a moment, in jobs that are named after none of them. */
+function momentJobs(
+  dues: readonly Due[],
+  { now, owner, most }: { now: number; owner: string; most: number },
+): NewJob[] {
+  const moments = new Map<number, Errand[]>();
+  for (const { errand, runAt } of dues) {
     const moment = momentOf(runAt, now);
-    if (moment === undefined) {
-      const id = `${wakeId(errand.actor, runAt)}${again ? `@${now}` : ''}`;
-      jobs.push({ id, data: { errands: [errand] }, delayMs: runAt - now });
-      continue;
-    }
-    const bucket = buckets.get(moment);
-    if (bucket) bucket.push(errand);
-    else buckets.set(moment, [errand]);
+    if (moment === undefined) continue;
+    const errands = moments.get(moment);
+    if (errands) errands.push(errand);
+    else moments.set(moment, [errand]);
   }
-  for (const [moment, errands] of buckets) {
-    for (let from = 0; from < errands.length; from += wakesMax) {
+  return [...moments].flatMap(([moment, all]) =>
+    bundles(all, most).map((errands) => {
       bundled += 1;
-      const some = errands.slice(from, from + wakesMax);
-      jobs.push({ id: `${moment}.${owner}.${bundled}`, data: { errands: some }, delayMs: moment - now });
-    }
-  }
-  return jobs;
+      return { id: `${moment}.${owner}.${bundled}`, data: { errands }, delayMs: moment - now };
+    }),
+  );
+}
+
+function bundles(errands: readonly Errand[], most: number): Errand[][] {
+  return Array.from({ length: Math.ceil(errands.length / most) }, (_, at) =>
+    errands.slice(at * most, (at + 1) * most),
+  );
 }
 
 /** The end of the moment in which a wake-up comes; undefined: it stands alone. */

@@ -238,7 +238,10 @@ export class Handover {
         const now = clock.now();
         try {
           failpoint('beforeHandover');
-          await queues.add(queue, queue === wakeQueue ? wakeJobs(some, now, owner) : callJobs(some, now));
+          await queues.add(
+            queue,
+            queue === wakeQueue ? wakeJobs(some, now, owner) : callJobs(some, now, owner),
+          );
           failpoint('afterHandover');
           this.#isAway = false;
         } catch (error) {

@@ -143,10 +143,24 @@ describe('jobs', () => {
     Array.from({ length: count }, (_, n) => ({ errand: errand(n), runAt: runAt(n) }));
 
   it('hold up to fifty calls for now; each later one has its own', () => {
-    const jobs = callJobs([...dues(120, () => 0), { errand: errand(200), runAt: 500 }], 100);
+    const jobs = callJobs([...dues(120, () => 0), { errand: errand(200), runAt: 500 }], 100, 'process');
     expect(jobs.map(({ data }) => errandsOf(data).length).sort()).deep.equal([1, 20, 50, 50]);
     expect(new Set(jobs.map(({ id }) => id)).size).equal(4);
     expect(jobs.find(({ delayMs }) => delayMs)).include({ delayMs: 400 });
+  });
+
+  it('hold the calls of one moment that come again, under names that none of those in hand has', () => {
+    const again = dues(120, (n) => 2_050 + n).map((due) => ({ ...due, again: true as const }));
+    const jobs = callJobs([...again, { errand: errand(200), runAt: 90, again: true }], 0, 'process');
+    const groups = jobs.map(({ delayMs, data }) => [delayMs, errandsOf(data).length]);
+    expect(groups).deep.equal([
+      [90, 1],
+      [2_200, 50],
+      [2_200, 50],
+      [2_200, 20],
+    ]);
+    const names = [...jobs, ...callJobs(again, 0, 'process')].map(({ id }) => id);
+    expect(new Set(names).size).equal(7);
   });
 
   it('hold the wake-ups of one moment, never early and at most a tenth of their wait late; near ones stand alone', () => {
