@@ -20,8 +20,18 @@ export interface Errand {
  */
 export type Aside = <T>(until: Promise<T>) => Promise<T | undefined>;
 
+/** An errand's place in its lane. */
+export interface Place {
+  aside: Aside;
+  /**
+   * What is left is to be written down, and others need the place more. It stays in hand; where as many as there are places
+   * are being written down already, it keeps its own.
+   */
+  leave(): void;
+}
+
 /** Runs an errand. Never rejects; what it answers is done once the errand is out of hand: it may come again. */
-export type Run = (errand: Errand, aside: Aside) => Promise<(() => void) | undefined>;
+export type Run = (errand: Errand, place: Place) => Promise<(() => void) | undefined>;
 
 /** By errand, in the order of coming. */
 type Line = Map<string, { errand: Errand; go(isToRun: boolean): void }>;
@@ -30,6 +40,8 @@ interface Lane {
   concurrency: number;
   run: Run;
   running: number;
+  /** Those that have left their place, and are still in hand. */
+  left: number;
   /** For a place. */
   waiting: Line;
   /** For a place again: before the others. */
@@ -54,7 +66,7 @@ export class Lanes {
     if (this.#lanes.has(queue)) throw new Error(`the queue ${queue} has its lane already`);
     this.#isOpen = true;
     this.#lanes.set(queue, {
-      ...{ concurrency, run, running: 0 },
+      ...{ concurrency, run, running: 0, left: 0 },
       ...{ waiting: new Map(), returning: new Map(), aside: new Map() },
     });
   }
@@ -83,14 +95,15 @@ export class Lanes {
   }
 
   /** Does what is no errand yet, if there is a place for it now; until it is done, an errand of its name is in hand. */
-  begin(queue: string, errand: Errand, work: () => Promise<void>): boolean {
+  begin(queue: string, errand: Errand, work: (leave: () => void) => Promise<void>): boolean {
     const lane = this.#lanes.get(queue);
     const name = nameOf(errand);
     if (!this.#isOpen || !lane || lane.running >= lane.concurrency || this.#inHand.has(name)) return false;
     lane.running += 1;
-    const done = work().finally(() => {
+    const seat = newSeat();
+    const done = work(() => leave(lane, seat)).finally(() => {
       this.#inHand.delete(name);
-      passOn(lane);
+      end(lane, seat);
     });
     this.#inHand.set(name, done);
     return true;
@@ -119,9 +132,9 @@ export class Lanes {
 
   /** How many run and wait in each lane, for the metrics. */
   counts(): { queue: string; running: number; waiting: number }[] {
-    return [...this.#lanes].map(([queue, { running, waiting, returning, aside }]) => ({
+    return [...this.#lanes].map(([queue, { running, left, waiting, returning, aside }]) => ({
       queue,
-      running,
+      running: running + left,
       waiting: waiting.size + returning.size + aside.size,
     }));
   }
@@ -139,20 +152,17 @@ export class Lanes {
       this.#inHand.delete(name);
       return;
     }
-    const seat = { isTaken: true, isOver: false };
-    const next = await lane.run(errand, (until) => this.#aside(lane, errand, seat, until));
-    seat.isOver = true;
+    const seat = newSeat();
+    const next = await lane.run(errand, {
+      aside: (until) => this.#aside(lane, errand, seat, until),
+      leave: () => leave(lane, seat),
+    });
     this.#inHand.delete(name);
-    if (seat.isTaken) passOn(lane);
+    end(lane, seat);
     next?.();
   }
 
-  async #aside<T>(
-    lane: Lane,
-    errand: Errand,
-    seat: { isTaken: boolean; isOver: boolean },
-    until: Promise<T>,
-  ): Promise<T | undefined> {
+  async #aside<T>(lane: Lane, errand: Errand, seat: Seat, until: Promise<T>): Promise<T | undefined> {
     seat.isTaken = false;
     passOn(lane);
     const line = standIn(lane.aside, errand);
@@ -168,6 +178,30 @@ export class Lanes {
     seat.isTaken = true;
     return until;
   }
+}
+
+/** Whether an errand has a place in its lane. */
+interface Seat {
+  isTaken: boolean;
+  hasLeft: boolean;
+  isOver: boolean;
+}
+
+function newSeat(): Seat {
+  return { isTaken: true, hasLeft: false, isOver: false };
+}
+
+function leave(lane: Lane, seat: Seat): void {
+  if (!seat.isTaken || lane.left >= lane.concurrency) return;
+  Object.assign(seat, { isTaken: false, hasLeft: true });
+  lane.left += 1;
+  passOn(lane);
+}
+
+function end(lane: Lane, seat: Seat): void {
+  seat.isOver = true;
+  if (seat.isTaken) passOn(lane);
+  if (seat.hasLeft) lane.left -= 1;
 }
 
 /** Stands in line until told to go. False: not to run. */

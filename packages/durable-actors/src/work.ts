@@ -19,7 +19,7 @@ import {
 } from './document.ts';
 import { failpoint } from './failpoint.ts';
 import { callQueue, type Handover, nextTimer, wakeQueue } from './handover.ts';
-import type { Aside, Errand, Lanes } from './lanes.ts';
+import type { Errand, Lanes, Place } from './lanes.ts';
 import type { Log } from './log.ts';
 import { isOutage } from './mongo.ts';
 import { withPatience } from './patience.ts';
@@ -38,7 +38,7 @@ interface Making extends Pick<CallView, 'doc' | 'call' | 'earlierStarts' | 'lane
   machine: string;
   effect: CallEffect;
   claim: Claim;
-  aside: Aside;
+  place: Place;
 }
 
 interface WorkersOptions {
@@ -62,7 +62,7 @@ const aheadMs = 300;
 /** A call that was set aside for so long may have been made by others: it is looked at again. */
 const asideMs = 1_000;
 /** Where there is no place to give up. */
-const keepsPlace: Aside = (until) => until;
+const nowhere: Place = { aside: (until) => until, leave: () => {} };
 /** Actors that are woken at once, and jobs of them that are taken at once: each may hold many. */
 const wakesAtOnce = 200;
 const wakeJobsAtOnce = 10;
@@ -87,8 +87,8 @@ export class ActorWorkers {
         const kinds = effect.lanes ?? [{ name: undefined, concurrency: effect.concurrency }];
         for (const { name, concurrency } of kinds) {
           const queue = callQueue(definition.name, type, name);
-          lanes.open(queue, concurrency, (errand, aside) => {
-            return this.#callErrand(queue, errand, aside, name);
+          lanes.open(queue, concurrency, (errand, place) => {
+            return this.#callErrand(queue, errand, place, name);
           });
           this.#work(queue, concurrency);
         }
@@ -160,7 +160,7 @@ export class ActorWorkers {
     callId: string,
     losses: number,
     lane?: string,
-    aside = keepsPlace,
+    place = nowhere,
   ): Promise<Waits | undefined> {
     const { actors, clock } = this.#options;
     const has = (each: ActorDoc) => each.calls.some((open) => open.id === callId);
@@ -178,13 +178,13 @@ export class ActorWorkers {
     }
     const claim = new Claim(clock, effect.atMostOnce && (() => actors.claim({ machine, id }, callId)));
     const earlierStarts = losses + (call.losses ?? 0);
-    const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim, aside });
+    const making = this.#run({ machine, doc, call, earlierStarts, lane, effect, claim, place });
     return withPatience(making, this.#options.log, { callId, effect, claim });
   }
 
   /** Has the effect make the call, and tells what it answers; whose call it is is decided by the claim. */
   async #run(making: Making): Promise<Waits | undefined> {
-    const { machine, doc, call, effect, claim } = making;
+    const { machine, doc, call, effect, claim, place } = making;
     const answer = await this.#made(making);
     const claimed = await claim.outcome();
     if (claimed === 'refused') {
@@ -194,6 +194,7 @@ export class ActorWorkers {
     if ('left' in answer) return undefined;
     if ('postponeMs' in answer) return { postponed: answer, doc, call };
     this.#watched(making, answer);
+    place.leave();
     const unclaimed = effect.atMostOnce !== undefined && claimed === 'unasked';
     await this.#answer(machine, doc._id, call.id, effect, answer, unclaimed);
     failpoint('afterCallAnswer');
@@ -220,9 +221,9 @@ export class ActorWorkers {
     return answer;
   }
 
-  async #aside<T>({ machine, doc, call, claim, aside }: Making, until: Promise<T>): Promise<T | undefined> {
+  async #aside<T>({ machine, doc, call, claim, place }: Making, until: Promise<T>): Promise<T | undefined> {
     const elapsedMs = stopwatch();
-    const value = await aside(until);
+    const value = await place.aside(until);
     claim.whenBegun();
     if (value === undefined || elapsedMs() < asideMs) return value;
     const now = await this.#options.actors.read({ machine, id: doc._id });
@@ -241,32 +242,25 @@ export class ActorWorkers {
     const queue = handover.queueOf(machine, doc, call);
     const errand = { machine, actor: doc._id, call: call.id };
     const claim = new Claim(clock, undefined);
-    const making: Making = {
-      machine,
-      doc,
-      call,
-      earlierStarts: 0,
-      lane: undefined,
-      effect,
-      claim,
-      aside: keepsPlace,
-    };
+    const asked = { machine, doc, call, earlierStarts: 0, lane: undefined };
+    const making: Making = { ...asked, effect, claim, place: nowhere };
     return new Promise((resolve) => {
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
         resolve(undefined);
       }, aheadMs);
-      const ask = async () => {
+      const ask = async (leave: () => void) => {
         const answer = await this.#made(making);
+        leave();
         clearTimeout(timer);
         if ('event' in answer) this.#watched(making, answer);
         if (!isLate) resolve('event' in answer ? answer : undefined);
         else if ('event' in answer) await this.#answer(machine, doc._id, call.id, effect, answer, false);
         else if ('postponeMs' in answer) handover.later(queue!, errand, answer.postponeMs);
       };
-      const work = () =>
-        withPatience(ask(), log, { callId: call.id, effect, claim }).catch((error) => {
+      const work = (leave: () => void) =>
+        withPatience(ask(leave), log, { callId: call.id, effect, claim }).catch((error) => {
           this.#options.log.warn({ ...errand, queue, error: String(error) }, 'left to the sweep');
           clearTimeout(timer);
           resolve(undefined);
@@ -365,11 +359,11 @@ export class ActorWorkers {
     });
   }
 
-  #callErrand(queue: string, errand: Errand, aside: Aside, lane?: string): Promise<(() => void) | undefined> {
+  #callErrand(queue: string, errand: Errand, place: Place, lane?: string): Promise<(() => void) | undefined> {
     const { machine, actor, call, losses = 0 } = errand;
     const { handover } = this.#options;
     return this.#tolerate(queue, errand, async () => {
-      const waits = await this.make(machine, actor, call!, losses, lane, aside);
+      const waits = await this.make(machine, actor, call!, losses, lane, place);
       if (!waits) return undefined;
       const { postponed } = waits;
       const to = postponed.lane === undefined ? queue : callQueue(machine, waits.call.type, postponed.lane);

@@ -134,6 +134,27 @@ describe('what a step asks, asked before its commit', () => {
     expect((await lines(doc)).slice(1)).deep.equal(both(doc._id));
   });
 
+  it('is asked though as many answers as there are places still wait for their commits', async () => {
+    const first = await open(async () => yes);
+    const second = await give(engine, 'asker');
+    const [held, letGo] = [signal(), signal()];
+    commits = 0;
+    onCommit = async (commit) => {
+      if (commits === 2) {
+        held.happen();
+        await letGo.happened;
+      }
+      await commit();
+    };
+    // Asked after its step is committed; then its answer is held up.
+    await tell(engine, first, 'rung', {}, { ...bell(), mayAskAhead: false });
+    await held.happened;
+    const result = await tell(engine, second, 'rung', {}, bell('another')).finally(letGo.happen);
+    expect(result).deep.include({ from: 'still', to: 'known' });
+    expect(commits).equal(3);
+    expect(await until(async () => (await stored(first)).state === 'known')).equal(true);
+  });
+
   for (const [why, options] of [
     ['whose sender did not allow it', { mayAskAhead: false }],
     ['that changes data too', { data: () => ({ n: 1 }) }],

@@ -73,7 +73,7 @@ describe('lanes', () => {
       const come = signal();
       const heard: string[] = [];
       const ends = new Map<string, () => void>();
-      lanes.open('ask', 1, async ({ actor }, aside) => {
+      lanes.open('ask', 1, async ({ actor }, { aside }) => {
         heard.push(`${actor} begins`);
         if (actor === 'sleeper_0') {
           const value = await aside(come.happened.then(() => 'it came'));
@@ -125,6 +125,39 @@ describe('lanes', () => {
         expect(heard).include('sleeper_0: not to do here').and.not.include('sleeper_0 ends');
       }
     });
+  });
+
+  it('leave their place to others when only writing is left, as many as there are places', async () => {
+    const lanes = new Lanes(10);
+    const begun: string[] = [];
+    const written = new Map<string, () => void>();
+    lanes.open('ask', 2, async ({ actor }, { leave }) => {
+      begun.push(actor);
+      leave();
+      leave();
+      await new Promise<void>((resolve) => written.set(actor, resolve));
+      return undefined;
+    });
+    const end = async (n: number) => {
+      written.get(`sleeper_${n}`)!();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    for (let n = 0; n < 6; n += 1) lanes.offer('ask', errand(n));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(begun, 'two write, and two keep their places').deep.equal(names(4));
+    expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 4, waiting: 2 }]);
+    expect(lanes.offer('ask', errand(0)), 'it is still in hand').equal(true);
+    expect(begun).have.length(4);
+    for (const n of [0, 2, 1, 3]) await end(n);
+    expect(begun, 'each of those made room for one').deep.equal(names(6));
+    for (const n of [4, 5]) await end(n);
+    await lanes.drained();
+    expect(lanes.counts()).deep.equal([{ queue: 'ask', running: 0, waiting: 0 }]);
+    expect(['a', 'b', 'c', 'd'].filter((id) => lanes.offer('ask', { ...errand(9), call: id }))).have.length(
+      4,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(begun, 'there are as many places as before').have.length(10);
   });
 
   it('take what a job brings however many wait, and once closed nothing', async () => {
