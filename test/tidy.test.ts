@@ -432,6 +432,22 @@ describe('the house', () => {
     none(faults);
   });
 
+  it('asks a partial index only for what it can see to lie in it', () => {
+    const partial = /partial: \{ '?([\w.]+)'?: \{ \$type/g;
+    const fields = ofProduct.flatMap(({ text }) => [...text.matchAll(partial)].map(([, field]) => field!));
+    expect(fields.length, 'partial indexes').to.be.above(4);
+    const names = [...new Set(fields)].map((field) => field.replaceAll('.', '\\.')).join('|');
+    const asked = new RegExp(`[\\s{](?:'(?:${names})'|(?:${names})): \\{ \\$in:[^}]*\\}`, 'g');
+    const faults = ofProduct.flatMap(({ path, text, tree }) =>
+      [...text.matchAll(asked)]
+        .filter(([filter]) => !filter.includes('$type'))
+        .map(
+          ({ index, 0: filter }) => `${path}:${lineAt(tree, index)}: give${filter} its $type, or all is read`,
+        ),
+    );
+    none(faults);
+  });
+
   it('says in one place what modes there are', () => {
     const union = /'live' \| 'test'|'test' \| 'live'/;
     const faults = ofSrc

@@ -117,22 +117,27 @@ export const collectionRules: ActorRules = {
 async function* doubledReceipts(db: Db, cases: readonly Case[]): AsyncGenerator<Breach> {
   const receipts = new Set(cases.flatMap(({ collection }) => receiptOf(collection) ?? []));
   if (receipts.size === 0) return;
-  const holders = db.collection<CollectionRow>('collections').aggregate<{
-    _id: { mode: Mode; receipt: string };
-    ids: string[];
-    merchantId: string;
-  }>([
-    { $match: { 'snapshot.context.receipt': { $in: [...receipts] }, state: { $ne: 'succeeded.reversed' } } },
-    { $sort: { _id: 1 } },
-    {
-      $group: {
-        _id: { mode: '$mode', receipt: '$snapshot.context.receipt' },
-        ids: { $push: '$_id' },
-        merchantId: { $first: '$merchantId' },
+  type Holders = { _id: { mode: Mode; receipt: string }; ids: string[]; merchantId: string };
+  const holders = db.collection<CollectionRow>('collections').aggregate<Holders>(
+    [
+      {
+        $match: {
+          'snapshot.context.receipt': { $in: [...receipts], $type: 'string' },
+          state: { $ne: 'succeeded.reversed' },
+        },
       },
-    },
-    { $match: { 'ids.1': { $exists: true } } },
-  ]);
+      { $sort: { _id: 1 } },
+      {
+        $group: {
+          _id: { mode: '$mode', receipt: '$snapshot.context.receipt' },
+          ids: { $push: '$_id' },
+          merchantId: { $first: '$merchantId' },
+        },
+      },
+      { $match: { 'ids.1': { $exists: true } } },
+    ],
+    { hint: { 'snapshot.context.receipt': 1 } },
+  );
   for await (const { _id, ids, merchantId } of holders) {
     const about = { mode: _id.mode, merchantId, collectionId: ids[0]! };
     yield { kind: 'receipt.doubled', ...about, receipt: _id.receipt, collectionIds: ids };

@@ -51,7 +51,7 @@ async function withoutLine<Each extends ClearingFact>(db: Db, facts: readonly Ea
   const keys = facts.map(({ key }) => key);
   const lines = db
     .collection<StatementLineDoc>(statementLinesSpec.name)
-    .find({ entry: { $in: keys } })
+    .find({ entry: { $in: keys, $type: 'string' } })
     .project<{ entry: string }>({ _id: 0, entry: 1 });
   const known = new Set<string>();
   for await (const { entry } of lines) known.add(entry);

@@ -176,7 +176,7 @@ async function waitingFor(
   const open = await db
     .collection<DifferenceDoc>(differencesSpec.name)
     .find({
-      'data.receipt': { $in: receipts },
+      'data.receipt': { $in: receipts, $type: 'string' },
       'data.rail': rail,
       'data.kind': { $in: ['unclaimed', 'missing_here'] },
       state: { $nin: [...endedStates] },

@@ -202,7 +202,7 @@ async function tellArrivals(
   const about = await db
     .collection<DifferenceDoc>(differencesSpec.name)
     .find({
-      'data.entry': { $in: [...entries.keys()] },
+      'data.entry': { $in: [...entries.keys()], $type: 'string' },
       'data.kind': 'missing_there',
       state: { $nin: [...endedStates] },
     })
