@@ -5,7 +5,7 @@ import { card, facts } from './layout.ts';
 import { idLink } from './links.ts';
 import type { RowOf, Visit } from './page.ts';
 import type { Destination } from './shapes.ts';
-import { moment, money } from './words.ts';
+import { label, moment, money, weekdays } from './words.ts';
 
 /** What the merchant's page says and asks about money that is paid out. */
 export type Schedule = RowOf<'/admin/merchants/:id/schedules'>;
@@ -90,8 +90,6 @@ function choiceOf({ id, account }: Destination): readonly [string, string] {
   return [id, `${account.name}, ${account.number}`];
 }
 
-const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-
 /** When it is paid out by itself; nothing where that was never agreed on. */
 export function scheduleCard(visit: Visit, [schedule]: readonly Schedule[]): Html | '' {
   if (!schedule) return '';
@@ -100,7 +98,7 @@ export function scheduleCard(visit: Visit, [schedule]: readonly Schedule[]): Htm
   return card(
     html`Paid out by itself <span class="quiet">${visit.mode}</span>`,
     facts([
-      ['state', html`${pill(state)} ${paused_by ?? ''} ${idLink(visit, id)}`],
+      ['state', html`${pill(state)} ${paused_by === null ? '' : label(paused_by)} ${idLink(visit, id)}`],
       ['when', weekday === null ? interval : `weekly, ${weekdays[weekday - 1]}`],
       ['next', due_at ? moment(due_at) : '–'],
       ['to', destination ? idLink(visit, destination) : '–'],

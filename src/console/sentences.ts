@@ -2,17 +2,15 @@ import { type Html, html, type Part } from '../pages/pages.ts';
 import { stateWords } from './chartWords.ts';
 import type { Visit } from './page.ts';
 import type { Actor, Merchant } from './shapes.ts';
-import { ago, label, left, money, reasonWords } from './words.ts';
+import { ago, label, left, money, reasonWords, weekdays } from './words.ts';
 
 /** One sentence in plain words of where an actor stands. */
 export async function sentenceOf(visit: Visit, actor: Actor): Promise<Html> {
-  const says = sentences[actor.machine];
+  const says = sentences[actor.machine as Told];
   const merchant = actor.merchant_id.startsWith('mer_')
     ? await merchantOf(visit, actor.merchant_id)
     : undefined;
-  return says
-    ? await says({ visit, actor, name: merchant?.name ?? 'the house' })
-    : html`${stateWords(actor.state)}`;
+  return says({ visit, actor, name: merchant?.name ?? 'the house' });
 }
 
 export function merchantOf(visit: Visit, id: string): Promise<Merchant> {
@@ -26,7 +24,11 @@ interface Subject {
   name: string;
 }
 
-const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Html>>> = {
+type Says = (subject: Subject) => Html | Promise<Html>;
+type Told = keyof typeof sentences;
+
+/** By machine: each has one. */
+export const sentences = {
   collection: ({ visit, actor, name }) => {
     const { data, state } = actor;
     const what = html`${money(Number(data.amountTzs))} from ${String(data.phone ?? 'a customer')} for ${name}`;
@@ -94,7 +96,30 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
       returned: 'was paid and came back',
     };
     const end = ends[state.split('.', 1)[0]!];
-    return html`${what} ${end ?? html`is ${payoutWaits[state]?.(untilDue(visit, actor)) ?? stateWords(state)}`}.`;
+    return html`${what} ${end ?? html`is ${moneyOutWaits[state]?.(untilDue(visit, actor)) ?? stateWords(state)}`}.`;
+  },
+  refund: ({ visit, actor, name }) => {
+    const { data, state, context } = actor;
+    const what = html`${money(Number(data.amountTzs))} of ${name} back to ${String(data.phone ?? 'the customer')}`;
+    const receipt = context.receipt ? html` (receipt ${String(context.receipt)})` : '';
+    const ends: Readonly<Record<string, Part>> = {
+      succeeded: html`went back${context.late ? ', after it had been given up' : ''}${receipt}`,
+      failed: html`did not go back: ${label(String(context.failureCode ?? 'no reason'))}`,
+    };
+    const waits = moneyOutWaits[state] ?? (() => stateWords(state));
+    return html`${what} ${ends[state.split('.', 1)[0]!] ?? html`is ${waits(untilDue(visit, actor))}`}.`;
+  },
+  schedule: ({ visit, actor, name }) => {
+    const { state, context } = actor;
+    const { interval, weekday } = context.plan as { interval: string; weekday: number | null };
+    const when = weekday === null ? interval : `each ${weekdays[weekday - 1]}`;
+    const how: Readonly<Record<string, Part>> = {
+      awaitingDay: html`; the next time in ${untilDue(visit, actor)}`,
+      paying: '; it is being paid now',
+      paused: html`, and something is in the way (${label(String(context.pausedBy))}): looked at again in ${untilDue(visit, actor)}`,
+      stopped: ', which an operator has stopped',
+    };
+    return html`${name} is paid out by itself, ${when}${how[state] ?? ''}.`;
   },
   reconciliation: ({ actor }) => {
     const { data, state } = actor;
@@ -117,7 +142,12 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
   },
   breaker: ({ visit, actor }) => {
     const { state, data } = actor;
-    const what = data.operation === 'push' ? 'Prompts to' : 'Questions to';
+    const names: Readonly<Record<string, string>> = {
+      push: 'Prompts',
+      payout: 'Payouts',
+      query: 'Questions',
+    };
+    const what = `${names[String(data.operation)]} to`;
     const how: Readonly<Record<string, Part>> = {
       closed: 'go out',
       'open.waiting': html`are stopped, since it failed too often; it is tried again in ${untilDue(visit, actor)}`,
@@ -126,7 +156,7 @@ const sentences: Readonly<Record<string, (subject: Subject) => Html | Promise<Ht
     };
     return html`${what} ${String(data.rail)} ${how[state] ?? stateWords(state)}.`;
   },
-};
+} satisfies Readonly<Record<string, Says>>;
 
 /** As the actor's route shows it. */
 interface Account {
@@ -136,8 +166,8 @@ interface Account {
   bank?: string;
 }
 
-/** By state; what they are given is the time until the next timer. */
-const payoutWaits: Readonly<Record<string, (left: Part) => Part>> = {
+/** Of payouts and refunds by state; what they are given is the time until the next timer. */
+const moneyOutWaits: Readonly<Record<string, (left: Part) => Part>> = {
   'created.awaitingApproval': (left) => html`waiting for an approval; it is cancelled in ${left}`,
   'created.awaitingExport': () => 'waiting for the next file for the bank',
   'created.exported': () => 'in a file for the bank, which nobody has marked as sent',
@@ -147,8 +177,8 @@ const payoutWaits: Readonly<Record<string, (left: Part) => Part>> = {
     html`not sent yet, since the network was not reached; again in ${left}`,
   'created.confirming.polling': (left) => html`with the network, which is asked again in ${left}`,
   'created.underReview.polling': (left) =>
-    html`unclear: a person has to find out whether it was paid. The network is asked again in ${left}`,
-  'created.underReview.resting': () => 'unclear: a person has to find out whether it was paid',
+    html`unclear: a person has to find out whether it was made. The network is asked again in ${left}`,
+  'created.underReview.resting': () => 'unclear: a person has to find out whether it was made',
 };
 
 /** By state; what they are given is the time until the next timer. */

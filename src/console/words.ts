@@ -118,6 +118,8 @@ const reasonNames: Readonly<Record<string, string>> = {
   endpoint_disabled: 'its endpoint was disabled for too long',
 };
 
+export const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+
 /** A list cut in two lines of words: `created_at` → `created at`. */
 export function label(name: string): string {
   return spaced(name).replaceAll('_', ' ');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { startBridge } from '../../tools/inspect/bridge.ts';
-import { isTooWide } from '../support/accessible.ts';
+import { isTooWide, keepShot } from '../support/accessible.ts';
 import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
@@ -35,11 +35,6 @@ describe('the inspector in a browser', function () {
     await page.locator(`[data-chart]:not([hidden]) .leaf.active[data-state^="${path}"]`).waitFor();
     expect(await lit.count()).equal(1);
   };
-  const shot = (page: Page, name: string) =>
-    process.env.SHOTS
-      ? page.screenshot({ path: `${process.env.SHOTS}/inspector-${name}.png`, fullPage: true })
-      : undefined;
-
   it('draws a payment as it happens: who asked whom, and where it stands on its chart', async () => {
     const page = await open('/console/inspector');
     await live(page);
@@ -56,7 +51,7 @@ describe('the inspector in a browser', function () {
     expect(heads.indexOf('merchant')).lessThan(heads.indexOf('collection'));
     expect(await page.locator('#inspector-sequence .step[data-event="created"]').count()).greaterThan(1);
     expect(await page.content()).not.include('255700000000');
-    await shot(page, 'live');
+    await keepShot(page, 'live');
   });
 
   it('shows the chart as it was at a step, and comes back to now', async () => {
@@ -70,7 +65,7 @@ describe('the inspector in a browser', function () {
     await steps.first().click();
     await isLit(page, 'created.');
     expect(await page.locator('#inspector-past').isVisible()).equal(true);
-    await shot(page, 'past');
+    await keepShot(page, 'past');
     await page.locator('#inspector-past button').click();
     await isLit(page, 'succeeded.standing');
     await page.locator('summary', { hasText: 'What it knows' }).click();
@@ -90,7 +85,7 @@ describe('the inspector in a browser', function () {
     await live(page);
     await page.locator('#inspector-sequence .step').first().waitFor();
     expect(await isTooWide(page)).to.equal(false);
-    await shot(page, 'phone');
+    await keepShot(page, 'phone');
   });
 
   it('says what there is for readers without scripts, and of an actor that is not there', async () => {
@@ -135,6 +130,6 @@ describe('the inspector in a browser', function () {
     const page = await open('/console/test/queues');
     await page.locator('#queues code', { hasText: 'wake' }).first().waitFor();
     expect(await page.locator('main form, main button').count()).equal(0);
-    await shot(page, 'queues');
+    await keepShot(page, 'queues');
   });
 });

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
 import type { EventDoc } from '../../src/events/events.ts';
@@ -8,7 +7,7 @@ import { ConsoleWindows, openBrowser } from '../support/browser.ts';
 import { chance, endedEvent, plantAttempts } from '../support/happened.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 
-/** Pictures over time in a real browser. `SHOTS=<folder>` keeps what they look like. */
+/** Pictures over time in a real browser. */
 describe('pictures over time', function () {
   this.timeout(180_000);
   let browser: Browser | undefined;
@@ -90,17 +89,13 @@ describe('pictures over time', function () {
       const bypassCSP = javaScriptEnabled; // axe is a script; everything else is looked at under our policy
       const page = await windows.open('/console', { javaScriptEnabled, bypassCSP });
       const faults: string[] = [];
-      for (const [at, path] of places().entries()) {
+      for (const path of places()) {
         await page.goto(`${test.adminUrl}${path}`);
         await inEveryLook(page, async (about) => {
           if (javaScriptEnabled) {
             faults.push(...(await faultsOf(page)).map((fault) => `${path}, ${about}: ${fault}`));
             if (await isTooWide(page)) faults.push(`${path}, ${about}: too wide`);
           }
-          const folder = process.env.SHOTS;
-          if (!folder || !javaScriptEnabled) return;
-          mkdirSync(folder, { recursive: true });
-          await page.screenshot({ path: `${folder}/${at}-${about.replace(', ', '-')}.png`, fullPage: true });
         });
         if (!path.includes('/live')) expect(await page.locator('.picture svg').count(), path).to.be.above(0);
       }

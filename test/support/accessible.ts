@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import process from 'node:process';
 import type { Page } from 'playwright-core';
 
 /**
@@ -21,7 +23,10 @@ export function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth > innerWidth');
 }
 
-/** Each width and colour scheme that a page is looked at in, without reading it anew. */
+/**
+ * Each width and colour scheme that a page is looked at in, without reading it anew. `SHOTS=<folder>` keeps what it looks
+ * like, named after its path.
+ */
 export async function inEveryLook(page: Page, look: (about: string) => Promise<void>): Promise<void> {
   for (const [width, height] of [
     [1280, 900],
@@ -31,8 +36,18 @@ export async function inEveryLook(page: Page, look: (about: string) => Promise<v
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await look(`${width}, ${colorScheme}`);
+      await keepShot(page, `${width}-${colorScheme}`);
     }
   }
+}
+
+/** Where `SHOTS` names a folder, puts a picture of the whole page there. */
+export async function keepShot(page: Page, about: string): Promise<void> {
+  const folder = process.env.SHOTS;
+  if (!folder) return;
+  const { pathname, search } = new URL(page.url());
+  const name = `${pathname}${search}`.replaceAll(/[^\w]+/g, '-').slice(1, 120);
+  await page.screenshot({ path: join(folder, `${name}-${about}.png`), fullPage: true });
 }
 
 interface AxeResults {

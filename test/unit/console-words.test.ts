@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { eventWords, timerWords } from '../../src/console/chartWords.ts';
 import { operatorEvents } from '../../src/console/operatorEvents.ts';
+import { sentences } from '../../src/console/sentences.ts';
 import { moment, reasonWords, spaced, typedMoment } from '../../src/console/words.ts';
 import { momentTyped } from '../../src/time.ts';
 import { faultTable } from '../../src/webhooks/faults.ts';
@@ -27,6 +28,10 @@ describe('the console’s words', () => {
       }
     });
   }
+
+  it('say in a sentence where each actor stands', () => {
+    expect(Object.keys(sentences).sort()).to.deep.equal(models.map(({ name }) => name).sort());
+  });
 
   /** What operators tell actors by the page of the actor; lists and pages of their own tell the others. */
   const told = models.flatMap(({ name, machine }) =>
