@@ -25,6 +25,7 @@ import {
   type Books,
   collectionWrite,
   eventWrite,
+  keepAsIs,
   nudge,
   openBooks,
   payment as paymentAt,
@@ -53,11 +54,11 @@ function paymentOf(atMs: number, terms: Partial<Payment> = {}): Payment {
 /** Ten in the morning of that many days ago: counted from a noon, since a run may go over midnight. */
 const todayMs = dateDueAtMs(eatDate(Date.now())) + 12 * hourMs;
 
-async function openPast(
+async function pastOf(
+  books: Books,
   days: number,
   options: { pastMs?: number; understood?: Understood } = {},
 ): Promise<Past> {
-  const books = await openBooks('nights');
   const clock = new MovableClock(todayMs);
   const paid: Payment[][] = [];
   for (let ago = days; ago > 0; ago -= 1) {
@@ -104,10 +105,19 @@ async function changed(db: Db, name: string, _id: string, fields: object): Promi
 
 describe('nights of the auditor', function () {
   this.timeout(300_000);
+  let books: Books;
+  let empty: () => Promise<void>;
+
+  before(async () => {
+    books = await openBooks('nights');
+    empty = await keepAsIs(books);
+  });
+  afterEach(() => empty());
+  after(() => books.close());
 
   it('miss no event that has gone to the archive, and every other one', async () => {
     let begin: Date | undefined;
-    const past = await openPast(4, { understood: { ...asStored, eventsBegin: async () => begin } });
+    const past = await pastOf(books, 4, { understood: { ...asStored, eventsBegin: async () => begin } });
     const kinds = async () => [...new Set((await past.watch.full()).breaches.map(({ kind }) => kind))].sort();
     const remove = async (paid: readonly Payment[]) => {
       const ids = paid.map(({ collectionId }) => collectionId);
@@ -124,11 +134,10 @@ describe('nights of the auditor', function () {
     expect((await verifiedUpTo(past.db))!.getTime()).to.be.at.least(proven!.getTime());
     await remove(past.paid[2]!);
     expect(await kinds()).to.deep.equal(['day.differs', 'event.missing']);
-    await past.close();
   });
 
   it('prove each day once, carry the accounts forward, and chain the seals', async () => {
-    const past = await openPast(3);
+    const past = await pastOf(books, 3);
     expect(await verifiedUpTo(past.db)).to.equal(null);
     expect(await past.night()).to.deep.equal([]);
     const first = await daysOf(past.db);
@@ -156,11 +165,10 @@ describe('nights of the auditor', function () {
     expect(await carriedUpTo(past.db)).to.deep.equal(midnight());
     const { checked } = (await past.watch.state()).full!;
     expect(checked.collections, 'the new day’s only').to.equal(1);
-    await past.close();
   });
 
   it('find a settlement of a proven day that says it settled more, within thirty nights', async () => {
-    const past = await openPast(4);
+    const past = await pastOf(books, 4);
     const atMs = todayMs - 3 * dayMs;
     const [date, merchantId] = [eatDate(atMs), 'mer_2'];
     await past.written(success(paymentOf(atMs, { merchantId }), date));
@@ -177,7 +185,6 @@ describe('nights of the auditor', function () {
     let found: string[] = [];
     for (let nights = 0; found.length === 0 && nights < 30; nights += 1) found = await past.night();
     expect(found).to.deep.equal(['holding.differs']);
-    await past.close();
   });
 
   type Fault = {
@@ -241,7 +248,7 @@ describe('nights of the auditor', function () {
   ];
   for (const { fault, finds, plant: plantFault, atOnce } of faults) {
     it(`find in a proven day ${fault}${atOnce ? ', at once' : ', within thirty nights'}`, async () => {
-      const past = await openPast(4);
+      const past = await pastOf(books, 4);
       expect(await past.night()).to.deep.equal([]);
       const before = await verifiedUpTo(past.db);
       await plantFault(past, past.paid[1]![0]!);
@@ -251,7 +258,6 @@ describe('nights of the auditor', function () {
       expect(found, `after ${nights} nights`).to.deep.equal(finds);
       expect((await verifiedUpTo(past.db))! < before!, 'no longer verified').to.equal(true);
       expect(await past.night(), 'and every night from then on').to.deep.equal(finds);
-      await past.close();
     });
   }
 
@@ -299,17 +305,16 @@ describe('nights of the auditor', function () {
   ];
   for (const { fault, finds, plant: plantFault } of standing) {
     it(`find in the same night ${fault}`, async () => {
-      const past = await openPast(4);
+      const past = await pastOf(books, 4);
       expect(await past.night()).to.deep.equal([]);
       // The day that this night looks at again is the one that nobody looked at for longest: the latest of the past.
       await plantFault(past, past.paid[0]![0]!);
       expect(await past.night()).to.deep.equal(finds);
-      await past.close();
     });
   }
 
   it('take what comes to an old day’s payment for right, and look at it on the day that it comes', async () => {
-    const past = await openPast(2);
+    const past = await pastOf(books, 2);
     const late = paymentOf(todayMs - dayMs, { merchantId: 'mer_0' });
     await past.written([collectionWrite(late, 'failed', 'failed.resting'), eventWrite(late, 'failed')]);
     expect(await past.night()).to.deep.equal([]);
@@ -323,11 +328,10 @@ describe('nights of the auditor', function () {
     for (let night = 0; night < 3; night += 1) expect(await past.night()).to.deep.equal([]);
     await changed(past.db, 'collections', late.collectionId, { state: 'failed.resting' });
     expect(await past.night(), 'what is held is open').to.include('reserved.differs');
-    await past.close();
   });
 
   it('go on at the day they were at', async () => {
-    const past = await openPast(5);
+    const past = await pastOf(books, 5);
     let told = 0;
     const breaking = async (writes: Parameters<Books['written']>[0]) => {
       if (writes.some(({ into }) => into === 'ledger_breaches')) told += 1;
@@ -364,11 +368,10 @@ describe('nights of the auditor', function () {
     expect(again.map(({ _id }) => _id)).to.deep.equal([0, 1].map((n) => eatDate(todayMs - (5 - n) * dayMs)));
     expect(await openKinds(past.watch), 'of both sides of the kill').to.deep.equal(['capture.differs']);
     expect((await past.watch.state()).open).to.have.length(2);
-    await past.close();
   });
 
   it('prove an existing installation’s past in steps, the latest day first, and find what is wrong in it', async () => {
-    const past = await openPast(4, { pastMs: 0 });
+    const past = await pastOf(books, 4, { pastMs: 0 });
     const [broken] = past.paid[1]!;
     await changed(past.db, 'journal_entries', keyOf(broken!), { 'lines.0.debit': Long.fromNumber(10_001) });
     const found: string[][] = [];
@@ -387,11 +390,10 @@ describe('nights of the auditor', function () {
     await stored(past.db, 'ledger_closings').deleteMany({});
     expect(await past.night()).to.deep.equal([]);
     expect(await verifiedUpTo(past.db)).to.deep.equal(new Date(dateDueAtMs(eatDate(past.clock.now()))));
-    await past.close();
   });
 
   it('prove all days again where somebody asked for that, and keep their seals', async () => {
-    const past = await openPast(3);
+    const past = await pastOf(books, 3);
     await past.night();
     const before = await daysOf(past.db);
     await changed(past.db, 'journal_entries', keyOf(past.paid[2]![1]!), { providerReference: 'other' });
@@ -415,11 +417,10 @@ describe('nights of the auditor', function () {
     await past.watch.nightly();
     await past.watch.idle();
     expect((await past.watch.state()).night!.at, 'once').to.equal(past.clock.now() - limits.minuteMs);
-    await past.close();
   });
 
   it('need nothing of the days that were removed, and let nobody remove others', async () => {
-    const past = await openPast(5);
+    const past = await pastOf(books, 5);
     const untilOf = (of: Payment) => new Date(dateDueAtMs(eatDate(of.postedAtMs)) + dayMs);
     const until = untilOf(past.paid[1]![0]!);
     const refused = await markRemoved(past.db, until, past.clock.now()).catch((error) => error);
@@ -443,6 +444,5 @@ describe('nights of the auditor', function () {
     expect((await verifiedUpTo(past.db))! > verified!).to.equal(true);
     await nudge(past.db, 'live:TZS:mer_0:1', 'available', 7);
     expect(await past.night()).to.deep.equal(['counter.differs']);
-    await past.close();
   });
 });

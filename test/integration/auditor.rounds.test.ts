@@ -14,7 +14,7 @@ import {
 } from '../../src/ledger/ledger.ts';
 import { int64 } from '../../src/mongo.ts';
 import { dateDueAtMs } from '../../src/time.ts';
-import { nudge, otherCommitter, success } from '../support/books.ts';
+import { keepAsIs, nudge, otherCommitter, success } from '../support/books.ts';
 import {
   auditMs,
   entry,
@@ -27,11 +27,21 @@ import {
   tomorrow,
   touch,
 } from '../support/histories.ts';
+import { sized } from '../support/size.ts';
 
 const dayMs = 86_400_000;
 
 describe('auditor’s rounds on MongoDB', function () {
   this.timeout(300_000);
+  let histories: Histories;
+  let putBack: () => Promise<void>;
+
+  before(async () => {
+    histories = await openHistories();
+    putBack = await keepAsIs(histories);
+  });
+  afterEach(() => putBack());
+  after(() => histories.close());
 
   describe('overdue buckets', () => {
     /** Of the latest ones: a run that begins before midnight in Dar es Salaam may end after it. */
@@ -40,7 +50,6 @@ describe('auditor’s rounds on MongoDB', function () {
       (await auditRecent(histories.db, nowMs, { untilMs: nowMs, snapshotAt: null })).breaches;
 
     it('are late by more than ten minutes after midnight in Dar es Salaam, to the millisecond', async () => {
-      const histories = await openHistories();
       expect(await overdue(histories, dueMs() + 600_000)).to.deep.equal([]);
       const late = await overdue(histories, dueMs() + 600_001);
       expect(late.map((breach) => breach.kind)).to.deep.equal(Array(3).fill('bucket.overdue'));
@@ -54,11 +63,9 @@ describe('auditor’s rounds on MongoDB', function () {
         ['live', 2, 2 * 9_750],
         ['test', 1, 9_750],
       ]);
-      await histories.close();
     });
 
     it('count without what was posted in the last ten minutes', async () => {
-      const histories = await openHistories();
       const justNow = { postedAtMs: dueMs() + 700_000, mode: 'live' as const, merchantId: 'mer_late' };
       await histories.written(success(payment(justNow), tomorrow));
       const ofLate = async (nowMs: number) =>
@@ -67,22 +74,18 @@ describe('auditor’s rounds on MongoDB', function () {
         );
       expect(await ofLate(dueMs() + 1_300_000)).to.have.length(0);
       expect(await ofLate(dueMs() + 1_300_001)).to.have.length(1);
-      await histories.close();
     });
 
     it('are not late while an operator holds their settlement', async () => {
-      const histories = await openHistories();
       const held = { _id: 'stl_x', merchantId: 'mer_a', mode: 'live', state: 'held' };
       const actor = { ...held, snapshot: { value: 'held', context: { dueAtMs: dueMs() } } };
       await histories.db.collection<Doc>('settlements').insertOne(actor);
       const late = await overdue(histories, dueMs() + dayMs / 2);
       expect(late.map((breach) => breach.mode)).to.deep.equal(['test']);
-      await histories.close();
     });
   });
 
   it('looks 30 seconds behind, and again from where it stopped', async () => {
-    const histories = await openHistories();
     const stray = payment({ postedAtMs: startMs + 40_000 });
     await histories.written(post(entry(stray)));
     const first = await auditRecent(histories.db, auditMs, histories.start);
@@ -91,11 +94,9 @@ describe('auditor’s rounds on MongoDB', function () {
     expect(kinds(second)).to.deep.equal(['capture.unfounded']);
     const third = await auditRecent(histories.db, auditMs + 120_000, second.next);
     expect(kinds(third)).to.deep.equal([]);
-    await histories.close();
   });
 
   it('sums the touched merchants from the beginning where MongoDB has forgotten the last snapshot', async () => {
-    const histories = await openHistories();
     await nudge(histories.db, 'live:TZS:mer_a:1', 'available', 5);
     const long = new Timestamp({ t: Math.floor(startMs / 1_000) - 3_600, i: 1 });
     for (const snapshotAt of [null, long]) {
@@ -103,11 +104,9 @@ describe('auditor’s rounds on MongoDB', function () {
       expect(kinds(report)).to.deep.equal(['counter.differs']);
       expect(report.checked.merchants).to.equal(3);
     }
-    await histories.close();
   });
 
   it('compares movements between two snapshots without summing the past', async () => {
-    const histories = await openHistories();
     const settledBefore = new Date(startMs + 1); // they are the past
     const later = { postedAtMs: startMs + 2 };
     const since = await currentSnapshot(histories.db);
@@ -124,11 +123,9 @@ describe('auditor’s rounds on MongoDB', function () {
       { since: between, until, settledBefore },
     ];
     for (const span of spans) expect(await unevenlyMoved(histories.db, span)).to.deep.equal(suspects);
-    await histories.close();
   });
 
   it('walks all collections in chunks of any size, and meets what lies between them', async () => {
-    const histories = await openHistories();
     const stray = payment(); // an entry of no collection, with ids before and after it
     await histories.written(post(entry(stray)));
     await touch(histories);
@@ -141,11 +138,9 @@ describe('auditor’s rounds on MongoDB', function () {
       expect(found[0]).to.include({ kind: 'capture.unfounded', collectionId: stray.collectionId });
       expect(checked.collections).to.equal(15);
     }
-    await histories.close();
   });
 
   it('lists at most a hundred breaches of one check, and still makes the others', async () => {
-    const histories = await openHistories();
     const strays = Array.from({ length: 120 }, () => payment());
     await histories.written(...strays.map((stray) => post(entry(stray))));
     await nudge(histories.db, 'live:TZS:mer_a:1', 'available', 5);
@@ -153,11 +148,9 @@ describe('auditor’s rounds on MongoDB', function () {
     expect(report.isTruncated).to.equal(true);
     expect(report.breaches.filter((breach) => breach.kind === 'capture.unfounded')).to.have.length(100);
     expect(kinds(report)).to.deep.equal(['capture.unfounded', 'counter.differs']);
-    await histories.close();
   });
 
   it('raises no false alarm while payments and settlements go on', async () => {
-    const histories = await openHistories();
     let isOpen = true;
     let part = 1;
     const paying = [histories.commit, otherCommitter(histories)].map(async (commit, stripe) => {
@@ -190,7 +183,7 @@ describe('auditor’s rounds on MongoDB', function () {
       }
     })();
     let cursor = histories.start;
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < sized(4, 8); round++) {
       const recent = await auditRecent(histories.db, Date.now() + 31_000, cursor);
       expect(recent.breaches).to.deep.equal([]);
       cursor = recent.next;
@@ -200,6 +193,5 @@ describe('auditor’s rounds on MongoDB', function () {
     isOpen = false;
     await Promise.all([...paying, settling]);
     expect((await auditAll(histories.db, Date.now() + 31_000)).breaches).to.deep.equal([]);
-    await histories.close();
   });
 });

@@ -17,7 +17,7 @@ import {
 import { createLog } from '../../src/log.ts';
 import { int64 } from '../../src/mongo.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
-import { collectionWrite, eventWrite, nudge, plant, success } from '../support/books.ts';
+import { collectionWrite, eventWrite, keepAsIs, nudge, plant, success } from '../support/books.ts';
 import {
   auditMs,
   entry,
@@ -31,6 +31,7 @@ import {
   yesterday,
 } from '../support/histories.ts';
 import { type Fault, outgoingFaults, plantPosted, set } from '../support/planted.ts';
+import { sized } from '../support/size.ts';
 
 const dayMs = 86_400_000;
 
@@ -334,6 +335,17 @@ function watchOf(histories: Histories, clock = new MovableClock(auditMs)): Audit
   return new AuditWatch({ db: histories.db, clock, log: createLog('silent'), commit });
 }
 
+/**
+ * Faults that show a kind of breach that none before them shows. Only these are left to the auditor at work at quick size:
+ * its nights ask the rules that the two audits ask, and take most of the time here.
+ */
+const firstOfKind: ReadonlySet<Fault> = new Set(
+  faults.filter(({ finds }, at) => {
+    const before = new Set(faults.slice(0, at).flatMap((fault) => fault.finds));
+    return finds.some((kind) => !before.has(kind));
+  }),
+);
+
 /** The auditor at work raises one alert per breach, however often it looks, and changes nothing. */
 async function alertsOnce(histories: Histories, finds: string[]): Promise<void> {
   const stored = () =>
@@ -358,9 +370,17 @@ async function alertsOnce(histories: Histories, finds: string[]): Promise<void> 
 
 describe('auditor on MongoDB', function () {
   this.timeout(300_000);
+  let histories: Histories;
+  let putBack: () => Promise<void>;
+
+  before(async () => {
+    histories = await openHistories();
+    putBack = await keepAsIs(histories);
+  });
+  afterEach(() => putBack());
+  after(() => histories.close());
 
   it('finds nothing in right books of every kind, wholly or recently', async () => {
-    const histories = await openHistories();
     const all = await auditAll(histories.db, auditMs);
     expect(all.breaches).to.deep.equal([]);
     expect(all.isTruncated).to.equal(false);
@@ -372,12 +392,11 @@ describe('auditor on MongoDB', function () {
     expect(recent.next.untilMs).to.equal(auditMs - 30_000);
     // all but the open one; nothing moved unevenly, so no merchant's history had to be summed
     expect(recent.checked).to.deep.equal({ collections: 12, merchants: 0 });
-    await histories.close();
   });
 
-  for (const { fault, plant: plantFault, finds, recently, says } of faults) {
+  for (const planted of faults) {
+    const { fault, plant: plantFault, finds, recently, says } = planted;
     it(`finds ${fault}`, async () => {
-      const histories = await openHistories();
       await plantFault(histories);
       await touch(histories);
       const all = await auditAll(histories.db, auditMs);
@@ -390,8 +409,7 @@ describe('auditor on MongoDB', function () {
       const ours = sentences.filter((sentence) => !/could not be made/.test(sentence)); // with MongoDB's own words
       for (const sentence of ours) expect(sentence).not.to.match(/undefined|NaN|null|\[object/);
       if (says) expect(sentences.join('\n')).to.match(says);
-      await alertsOnce(histories, finds);
-      await histories.close();
+      if (sized(firstOfKind.has(planted), true)) await alertsOnce(histories, finds);
     });
   }
 
@@ -406,7 +424,6 @@ describe('auditor on MongoDB', function () {
   });
 
   it('tells a breach again that came back after a whole audit found it gone', async () => {
-    const histories = await openHistories();
     const clock = new MovableClock(auditMs);
     const watch = watchOf(histories, clock);
     const nudged = (tzs: number) => nudge(histories.db, 'live:TZS:mer_a:1', 'available', tzs);
@@ -423,11 +440,9 @@ describe('auditor on MongoDB', function () {
     await nudged(1);
     await watch.full();
     expect(await histories.db.collection('alerts').countDocuments()).to.equal(2);
-    await histories.close();
   });
 
   it('says which counter differs, and by how much', async () => {
-    const histories = await openHistories();
     await nudge(histories.db, 'live:TZS:mer_a:1', `pending.${tomorrow}`, -1);
     const { breaches } = await auditAll(histories.db, auditMs);
     expect(breaches).to.deep.equal([
@@ -442,6 +457,5 @@ describe('auditor on MongoDB', function () {
         linesTzs: 9_750,
       },
     ]);
-    await histories.close();
   });
 });

@@ -4,6 +4,7 @@ import { models } from '../support/every-chart.ts';
 import { checked, type History } from '../support/invariants.ts';
 import type { Move } from '../support/moves.ts';
 import { type Path, type Survey, survey, titleOf } from '../support/paths.ts';
+import { sized } from '../support/size.ts';
 
 /** Every step of every chart, generated from the charts themselves. */
 describe('generated paths', function () {
@@ -48,7 +49,7 @@ describe('generated paths', function () {
               position = next;
             }
           }),
-          { numRuns: 150 },
+          { numRuns: sized(40, 150) },
         );
       });
 

@@ -6,7 +6,7 @@ import {
   StepRaced,
   type Write,
 } from '@kusanya/durable-actors';
-import { type Db, Long, type MongoClient } from 'mongodb';
+import { type Db, type Document, Long, type MongoClient } from 'mongodb';
 import { ulid } from 'ulid';
 import { newId } from '../../src/ids.ts';
 import {
@@ -62,6 +62,31 @@ export async function openBooks(name: string): Promise<Books> {
     if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome.write)}`);
   };
   return { client, db, commit, written, close: () => client.close() };
+}
+
+/**
+ * Keeps a copy of all that these books hold. What it returns puts them back to that, whatever was done to them since: to
+ * open books costs more than most of what a test does with them.
+ */
+export async function keepAsIs({ db }: Books): Promise<() => Promise<void>> {
+  const names = async () => {
+    const found = await db.listCollections({}, { nameOnly: true }).toArray();
+    return found.map(({ name }) => name);
+  };
+  const kept = new Map<string, Document[]>();
+  for (const name of await names()) {
+    // Type for type: a number that is read as a plain one may be written as another.
+    kept.set(name, await db.collection(name).find({}, { promoteValues: false }).toArray());
+  }
+  return async () => {
+    const restore = async (name: string) => {
+      const stored = db.collection(name);
+      await stored.deleteMany({});
+      const docs = kept.get(name) ?? [];
+      if (docs.length > 0) await stored.insertMany(docs, { bypassDocumentValidation: true });
+    };
+    await Promise.all((await names()).map(restore));
+  };
 }
 
 /** A second process's way of writing to the same books. */
