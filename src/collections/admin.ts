@@ -14,7 +14,7 @@ import {
   periodOf,
   StateFilter,
 } from '../desk/desk.ts';
-import { faulty, forOperators } from '../http/http.ts';
+import { faulty, forOperators, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
@@ -112,7 +112,7 @@ export function listPayments(deps: PaymentAdminDeps) {
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       return { status: 200, body: listedAnswer(await paymentsOf(deps, query)(page), paymentRow) };
     },
   });
@@ -133,7 +133,7 @@ export function listReviews({ db, actors }: PaymentAdminDeps) {
     handler: async ({ query }) => {
       const mode = query.mode;
       const filter = { mode, states: [...reviewStates, ...lateStates] };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const listed = await listActors<CollectionDoc>({ db, actors }, 'collection', filter, page);
       const body = listedAnswer(listed, (doc) => ({ ...paymentRow(doc), object: 'review' }));
       return { status: 200, body };

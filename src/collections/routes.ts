@@ -8,10 +8,10 @@ import {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { type Collections, FeeTooHigh, NoRail } from './collections.ts';
 import { testPhones } from './phone.ts';
 import {
@@ -183,8 +183,7 @@ export function listCollections(collections: OwnCollections) {
     query: listQuery('col', collectionFilters),
     handler: async ({ principal, query }) => {
       const { data, hasMore } = await collections.list(principal, {
-        limit: query.limit ?? limits.listDefault,
-        startingAfter: query.starting_after,
+        ...pageOf(query),
         status: query.status,
         reference: query.reference,
         phone: query.phone,

@@ -9,6 +9,7 @@ import {
   forMerchants,
   listObject,
   listQuery,
+  pageOf,
   rateLimited,
   resourceNotFound,
 } from '../http/http.ts';
@@ -76,10 +77,9 @@ export function listEvents(
     query: listQuery('evt', eventFilters),
     handler: async ({ principal, query, onGone }) => {
       const asked: EventQuery = {
-        limit: query.limit ?? limits.listDefault,
+        ...pageOf(query),
         type: query.type,
         collectionId: query.collection,
-        startingAfter: query.starting_after,
         endingBefore: query.ending_before,
         ...createdBounds(query),
       };

@@ -41,6 +41,7 @@ export {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
 } from './list.ts';
 export { type Listener, listen, refuseSocket } from './listen.ts';
 export { pathMatcher } from './paths.ts';

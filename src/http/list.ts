@@ -93,6 +93,16 @@ export async function archivedNote(read: ArchivedBefore): Promise<{ archived_bef
   return begins ? { archived_before: begins.toISOString() } : {};
 }
 
+/** Which page a list is asked for. */
+export interface AskedPage {
+  limit: number;
+  startingAfter: string | undefined;
+}
+
+export function pageOf(query: { limit?: number; starting_after?: string }): AskedPage {
+  return { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+}
+
 /** The list answer of one page. */
 export function listAnswer<Row>(data: readonly Row[], hasMore: boolean) {
   return { object: 'list' as const, data, has_more: hasMore };

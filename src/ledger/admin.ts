@@ -2,7 +2,7 @@ import type { Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { described, ModeField } from '../desk/desk.ts';
-import { forOperators, listAnswer } from '../http/http.ts';
+import { forOperators, listAnswer, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
@@ -93,7 +93,7 @@ export function listEntries({ db }: LedgerAdminDeps) {
         ...(query.from === undefined ? {} : { postedFromMs: Date.parse(query.from) }),
         ...(query.to === undefined ? {} : { postedBeforeMs: Date.parse(query.to) }),
       };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const { entries, hasMore } = await entriesOf(db, filter, page);
       return { status: 200, body: listAnswer(entries.map(presentEntry), hasMore) };
     },

@@ -7,9 +7,9 @@ import {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import type { Own, Whose } from '../whose.ts';
 import type { EntryPage, OwnEntry, OwnEntryFilter } from './entries.ts';
 import type { Balance } from './ledger.ts';
@@ -114,7 +114,7 @@ export function listTransactions(read: ReadEntries) {
           ...(createdFromMs === undefined ? {} : { postedFromMs: createdFromMs }),
           ...(createdToMs === undefined ? {} : { postedBeforeMs: createdToMs }),
         },
-        { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after },
+        pageOf(query),
       );
       return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
     },

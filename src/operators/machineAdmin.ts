@@ -21,9 +21,8 @@ import {
   pageFields,
   StateFilter,
 } from '../desk/desk.ts';
-import { faulty, forOperators, resourceNotFound } from '../http/http.ts';
+import { faulty, forOperators, pageOf, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { modes } from '../mode.ts';
 import { statesIn } from '../standing.ts';
 import { countState } from './health.ts';
@@ -202,7 +201,7 @@ export function listMachineActors({ db, clock, actors }: MachineAdminDeps) {
         ...(query.quarantined ? { quarantined: true } : {}),
         ...made,
       };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       return {
         status: 200,
         body: listedAnswer(await listActors({ db, actors }, name, filter, page), (doc) =>

@@ -14,9 +14,8 @@ import {
   pageFields,
   StateFilter,
 } from '../desk/desk.ts';
-import { forOperators, OwnReference } from '../http/http.ts';
+import { forOperators, OwnReference, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { memoryOf } from '../memory.ts';
 import type { Merchants } from '../merchants/merchants.ts';
 import { isoTime, timeOrNull } from '../time.ts';
@@ -85,7 +84,7 @@ export function listPayouts({ db, actors, clock }: PayoutAdminDeps) {
         ...{ mode: query.mode, merchantId: query.merchant, states: query.state?.split(',') },
         ...madeBounds(query, clock.now()),
       };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const listed = await listActors<PayoutDoc>({ db, actors }, 'payout', filter, page);
       return { status: 200, body: listedAnswer(listed, payoutRow) };
     },

@@ -11,9 +11,8 @@ import {
   ModeField,
   pageFields,
 } from '../desk/desk.ts';
-import { actionNotAllowed, forOperators, resourceNotFound } from '../http/http.ts';
+import { actionNotAllowed, forOperators, pageOf, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
 import type { BankFileSum, BankFiles, PayoutDoc } from './payouts.ts';
 
@@ -70,7 +69,7 @@ export function listFiles({ bankFiles }: BankFileAdminDeps) {
     doc: described('listPayoutFiles', 'List files for the bank, newest first', 200),
     query: Type.Object({ mode: ModeField, ...pageFields(idPattern('bkf')) }, { additionalProperties: false }),
     handler: async ({ query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const { rows, hasMore } = await bankFiles.list(query.mode, page);
       const next = hasMore ? rows.at(-1)!.doc._id : null;
       return { status: 200, body: { object: 'list', data: rows.map(presentFile), has_more: hasMore, next } };

@@ -13,9 +13,8 @@ import {
   pageFields,
   StateFilter,
 } from '../desk/desk.ts';
-import { type Fault, faulty, forOperators } from '../http/http.ts';
+import { type Fault, faulty, forOperators, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { memoryOf } from '../memory.ts';
 import type { Merchants } from '../merchants/merchants.ts';
 import { channels } from '../rails/rails.ts';
@@ -121,7 +120,7 @@ export function listDestinations({ db, actors }: DestinationAdminDeps) {
     ),
     handler: async ({ principal, query }) => {
       const filter = { mode: query.mode, merchantId: query.merchant, states: query.state?.split(',') };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const listed = await listActors<DestinationDoc>({ db, actors }, 'destination', filter, page);
       const { isOn } = maskingFor(principal);
       return { status: 200, body: listedAnswer(listed, (doc) => presentDestination(doc, isOn)) };

@@ -6,10 +6,10 @@ import {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import type { Principal } from '../principal.ts';
 import type { Payouts } from './payouts.ts';
 import { asAnswer, CreatePayout, DestinationObject, PayoutObject, payoutFilters } from './schema.ts';
@@ -112,8 +112,7 @@ export function listPayouts(payouts: Pick<OwnPayouts, 'list'>) {
     query: listQuery('po', payoutFilters),
     handler: async ({ principal, query }) => {
       const { data, hasMore } = await payouts.list(principal, {
-        limit: query.limit ?? limits.listDefault,
-        startingAfter: query.starting_after,
+        ...pageOf(query),
         status: query.status,
         destinationId: query.destination,
         ...createdBounds(query),
@@ -143,7 +142,7 @@ export function listDestinations(payouts: Pick<OwnPayouts, 'destinations'>) {
     doc: listed('listDestinations', 'List destinations', DestinationObject, 'DestinationList', about),
     query: listQuery('dst', {}),
     handler: async ({ principal, query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const { data, hasMore } = await payouts.destinations(principal, page);
       return { status: 200, body: listAnswer(data, hasMore) };
     },

@@ -13,7 +13,7 @@ import {
   Reason,
   StateFilter,
 } from '../desk/desk.ts';
-import { actionNotAllowed, faulty, forOperators, listAnswer } from '../http/http.ts';
+import { actionNotAllowed, faulty, forOperators, listAnswer, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { memoryOf } from '../memory.ts';
@@ -180,7 +180,7 @@ export function listDifferences({ db, actors }: ReconciliationAdminDeps) {
         reconciliation: query.reconciliation,
         differenceKind: query.class,
       };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const listed = await listActors<DifferenceDoc>({ db, actors }, 'difference', filter, page);
       return { status: 200, body: listedAnswer(listed, presentDifference) };
     },

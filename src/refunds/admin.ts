@@ -10,9 +10,8 @@ import {
   readPage,
   StateFilter,
 } from '../desk/desk.ts';
-import { forOperators } from '../http/http.ts';
+import { forOperators, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { isoTime, timeOrNull } from '../time.ts';
 import { type RefundDoc, refundsSpec } from './refunds.ts';
@@ -85,7 +84,7 @@ export function listRefunds({ db, actors }: RefundAdminDeps) {
       { additionalProperties: false },
     ),
     handler: async ({ query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const filter = { mode: query.mode, merchantId: query.merchant, states: query.state?.split(',') };
       const listed =
         query.collection === undefined

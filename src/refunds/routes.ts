@@ -9,11 +9,11 @@ import {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
   resourceNotFound,
 } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { BalanceInsufficient } from '../ledger/ledger.ts';
-import { limits } from '../limits.ts';
 import { NoReversal, NotRefundable, type Refunds } from './refunds.ts';
 import { CreateRefund, RefundObject, refundFilters } from './schema.ts';
 
@@ -91,8 +91,7 @@ export function listRefunds(refunds: OwnRefunds) {
     query: listQuery('rf', refundFilters),
     handler: async ({ principal, query }) => {
       const { data, hasMore } = await refunds.list(principal, {
-        limit: query.limit ?? limits.listDefault,
-        startingAfter: query.starting_after,
+        ...pageOf(query),
         collectionId: query.collection,
         status: query.status,
         ...createdBounds(query),

@@ -1,5 +1,5 @@
 import { type TObject, Type } from 'typebox';
-import { forMerchants, listAnswer, listObject, listQuery, resourceNotFound } from '../http/http.ts';
+import { forMerchants, listAnswer, listObject, listQuery, pageOf, resourceNotFound } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
@@ -64,7 +64,7 @@ export function listSettlements(settlements: OwnSettlements) {
     },
     query: listQuery('stl', {}),
     handler: async ({ principal, query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const { rows, hasMore } = await settlements.list(principal, page);
       return { status: 200, body: listAnswer(rows.map(presentSettlement), hasMore) };
     },

@@ -17,9 +17,8 @@ import {
   pageFields,
 } from '../desk/desk.ts';
 import { type Events, eventTypes, testEventType } from '../events/events.ts';
-import { actionNotAllowed, forOperators } from '../http/http.ts';
+import { actionNotAllowed, forOperators, pageOf } from '../http/http.ts';
 import { idPattern, newId } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { memoryOf } from '../memory.ts';
 import { timeOrNull } from '../time.ts';
 import { standing } from './admin.ts';
@@ -112,7 +111,7 @@ export function listDeliveries({ db, actors, clock, events }: DeliveryAdminDeps)
         states: status && statesOfDeliveries(status),
         ...madeBounds(query, clock.now()),
       };
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const answer = async ({ rows, hasMore, next }: Listed<DeliveryDoc>) => {
         const shown = await Promise.all(rows.map((doc) => presentDelivery(events, doc)));
         return { status: 200, body: { object: 'list', data: shown, has_more: hasMore, next } };

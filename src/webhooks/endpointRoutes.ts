@@ -13,6 +13,7 @@ import {
   listAnswer,
   listObject,
   listQuery,
+  pageOf,
   permissionDenied,
   type RateLimiter,
   resourceNotFound,
@@ -139,7 +140,7 @@ export function listEndpoints({ endpoints }: EndpointRouteDeps) {
     ),
     query: listQuery('we', {}),
     handler: async ({ principal, query }) => {
-      const page = { limit: query.limit ?? limits.listDefault, startingAfter: query.starting_after };
+      const page = pageOf(query);
       const { endpoints: found, hasMore } = await endpoints.list(principal, page);
       return { status: 200, body: listAnswer(found.map(shownEndpoint), hasMore) };
     },
@@ -316,8 +317,7 @@ export function listDeliveries({ endpoints, eventsBegin }: EndpointRouteDeps) {
     }),
     handler: async ({ principal, params, query }) => {
       const asked = {
-        limit: query.limit ?? limits.listDefault,
-        startingAfter: query.starting_after,
+        ...pageOf(query),
         status: query.status,
         eventId: query.event,
       };
