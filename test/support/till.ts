@@ -13,6 +13,7 @@ import { loadConfig } from '../../src/config.ts';
 import { newId } from '../../src/ids.ts';
 import { auditAll, openBuckets, trialBalance } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
+import { type Mode, modes } from '../../src/mode.ts';
 import type { Merchant } from '../../src/principal.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
 import { type Wired, wire } from '../../src/wiring.ts';
@@ -42,7 +43,11 @@ export interface Till {
   close(): Promise<void>;
 }
 
-export async function openTill(name: string, clock: MovableClock): Promise<Till> {
+export async function openTill(
+  name: string,
+  clock: MovableClock,
+  env: Record<string, string> = {},
+): Promise<Till> {
   const { mongodbUri, redisUrl } = await stores();
   const client: MongoClient = await connectMongo(mongodbUri);
   const database = freshDatabase(name);
@@ -57,6 +62,7 @@ export async function openTill(name: string, clock: MovableClock): Promise<Till>
     KEY_HASH_SECRET: 'key-hash-secret-of-the-tests',
     SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     SIMULATOR_SPEED: '1',
+    ...env,
   });
   const queues = new Queues(redisUrl, database, log);
   await queues.connected(2_000);
@@ -130,9 +136,10 @@ export async function create(
   merchant: Merchant,
   amount: number,
   phone = '255700000000',
+  mode: Mode = 'test',
 ): Promise<string> {
   const requestId = newId('req', wired.clock.now());
-  const principal = { merchantId: merchant._id, mode: 'test' as const, keyId: 'key_x', scopes: [], merchant };
+  const principal = { merchantId: merchant._id, mode, keyId: 'key_x', scopes: [], merchant };
   const body = { amount, phone, reference: requestId };
   const { body: answer } = await wired.collections.create(principal, body, requestId, (status, text) => ({
     op: 'insert',
@@ -185,10 +192,13 @@ export async function booksOf({ db }: Till): Promise<object> {
 
 /** What must hold after anything at all; while no sweep has run since midnight, but for buckets that are due. */
 export async function expectSound(till: Till, isSwept = true): Promise<void> {
-  const { breaches } = await auditAll(till.db, till.clock.now());
+  const [{ breaches }, ...trials] = await Promise.all([
+    auditAll(till.db, till.clock.now()),
+    ...modes.map((mode) => trialBalance(till.db, mode)),
+  ]);
   const counted = breaches.filter(({ kind }) => isSwept || kind !== 'bucket.overdue');
   expect(counted, 'the auditor').to.deep.equal([]);
-  expect((await trialBalance(till.db, 'test')).differenceTzs).to.equal(0);
+  for (const { mode, differenceTzs } of trials) expect(differenceTzs, mode).to.equal(0);
 }
 
 export async function bucketsLeft({ db }: Till): Promise<number> {

@@ -64,7 +64,7 @@ export interface Carelessness {
 }
 
 interface NetworkOptions {
-  journal: Journal;
+  journal: Pick<Journal, 'append'>;
   lines: readonly Line[];
   clock: Clock;
   times: SimulatorTimes;
