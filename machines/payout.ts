@@ -34,7 +34,7 @@ export interface PayoutTerms extends AskingTerms {
   sendRetryMs: number;
   /** One attempt to send begins within this, or not at all: what is asked about later cannot be sent any more. */
   beginMs: number;
-  /** How long the bank may take, by hand, before somebody looks. */
+  /** How long a payout may lie in its file, and then with the bank, before somebody looks. */
   bankMs: number;
   /** After its end a payout is asked about once more: what was paid may have come back, what failed may be paid. */
   watchMs: number;
@@ -150,6 +150,13 @@ const failureOf = (event: PayoutEvent): { code: PayoutFailureCode; message: stri
   return { code: 'provider_unavailable', message: null };
 };
 
+const isCleared = ({ needsApproval, approvedBy }: PayoutContext): boolean =>
+  !needsApproval || approvedBy !== null;
+
+/** Another attempt to send can still begin. */
+const isWindowOpen = (context: PayoutContext, event: { at?: number }): boolean =>
+  timeOf(event, context) + waitOf(context.terms.sendRetryMs) <= context.notAfter;
+
 const chart = setup({
   types: {
     context: {} as PayoutContext,
@@ -217,10 +224,14 @@ const chart = setup({
       event.type === 'operator.approved' && event.by !== undefined && event.by !== context.madeBy,
     hasFile: ({ event }) => event.type === 'operator.exported' && Boolean(event.file),
     isBellDue,
-    isSendWindowOpen: ({ context, event }) =>
-      timeOf(event, context) + waitOf(context.terms.sendRetryMs) <= context.notAfter,
+    isSendWindowOpen: ({ context, event }) => isWindowOpen(context, event),
     /** The rail has never said that it has it. */
     isUntaken: ({ context }) => !context.wasTaken,
+    /** It was for a rail to send, which never had it, and it may be sent yet. */
+    isSendable: ({ context, event }) =>
+      !context.isByHand && isCleared(context) && !context.wasTaken && isWindowOpen(context, event),
+    /** It is in a file, and nobody has said that the bank has it. */
+    isUnsentByHand: ({ context }) => context.isByHand && context.file !== null && !context.wasTaken,
     hasReviewAsksLeft: ({ context }) => !context.isByHand && hasReviewAsksLeft({ context }),
     isResolvedPaid: isResolved('paid'),
     isResolvedFailed: isResolved('failed'),
@@ -272,6 +283,12 @@ const undecided = {
   'ask.notFound': { actions: 'closeAsk' },
 } as const;
 
+/** Nobody came to make the call while its answer was waited for: it is proven that nothing was sent. */
+const notSent = [
+  { guard: 'isSendable', target: '#backingOff' },
+  { guard: 'isUntaken', ...toFailed },
+] as const;
+
 /** Asked once more after its end: networks change their minds, and do not say so. */
 const watch = {
   lookAgainDelay: [{ guard: 'isCalled', target: 'resting', actions: 'ringBell' }, { target: 'resting' }],
@@ -309,7 +326,7 @@ export function bornPayout(input?: PayoutInput): PayoutContext {
 
 export const payoutMachine = chart.createMachine({
   id: 'payout',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => bornPayout(input),
   initial: 'created',
@@ -359,6 +376,8 @@ export const payoutMachine = chart.createMachine({
         },
         /** In a file, once: the file can be read again, and no other will hold it. The bank may have it already. */
         exported: {
+          id: 'exported',
+          after: { bankDeadline: '#underReview' },
           on: {
             'operator.sent': { target: 'awaitingBank', actions: 'noteSent' },
             'operator.resolved': resolved,
@@ -400,7 +419,7 @@ export const payoutMachine = chart.createMachine({
           initial: 'polling',
           entry: ['resetLadder', 'ringBell'],
           after: { confirmDeadline: '#underReview' },
-          on: { ...bells, 'send.notAttempted': { guard: 'isUntaken', ...toFailed } },
+          on: { ...bells, 'send.notAttempted': notSent },
           states: confirmStates,
         },
         underReview: {
@@ -409,7 +428,9 @@ export const payoutMachine = chart.createMachine({
           entry: 'resetLadder',
           on: {
             ...bells,
-            'send.notAttempted': { guard: 'isUntaken', ...toFailed },
+            'send.notAttempted': notSent,
+            // It lay in its file until somebody looked.
+            'operator.sent': { guard: 'isUnsentByHand', target: 'awaitingBank', actions: 'noteSent' },
             'ask.returned': { actions: 'closeAsk' },
             'operator.resolved': resolved,
           },

@@ -105,6 +105,10 @@ const failureOf = (event: RefundEvent): RefundFailureCode => {
   return 'provider_unavailable';
 };
 
+/** Another attempt to send can still begin. */
+const isWindowOpen = (context: RefundContext, event: { at?: number }): boolean =>
+  timeOf(event, context) + waitOf(context.terms.pushRetryMs) <= context.notAfter;
+
 const chart = setup({
   types: {
     context: {} as RefundContext,
@@ -148,9 +152,9 @@ const chart = setup({
   },
   guards: {
     isBellDue,
-    isSendWindowOpen: ({ context, event }) =>
-      timeOf(event, context) + waitOf(context.terms.pushRetryMs) <= context.notAfter,
+    isSendWindowOpen: ({ context, event }) => isWindowOpen(context, event),
     isUnsent: ({ context }) => !context.wasSent,
+    isSendable: ({ context, event }) => !context.wasSent && isWindowOpen(context, event),
     hasReviewAsksLeft,
     isResolvedPaid: isResolved('succeeded'),
     isResolvedFailed: isResolved('failed'),
@@ -183,6 +187,12 @@ const toFailed = {
   ],
 } as const;
 
+/** Nobody came to make the call while its answer was waited for: it is proven that nothing was sent. */
+const notSent = [
+  { guard: 'isSendable', target: '#backingOff' },
+  { guard: 'isUnsent', ...toFailed },
+] as const;
+
 /** What a refund knows when it begins: the 202 is made of it, before the first step is committed. */
 export function bornRefund(input?: RefundInput): RefundContext {
   const { at = 0, terms = {} as RefundTerms } = input ?? {};
@@ -201,7 +211,7 @@ export function bornRefund(input?: RefundInput): RefundContext {
 
 export const refundMachine = chart.createMachine({
   id: 'refund',
-  version: '2',
+  version: '3',
   options: { maxIterations: 100 },
   context: ({ input }) => bornRefund(input),
   initial: 'created',
@@ -254,7 +264,7 @@ export const refundMachine = chart.createMachine({
           },
           on: {
             'operator.asked': { actions: 'ringBell' },
-            'reverse.notAttempted': { guard: 'isUnsent', ...toFailed },
+            'reverse.notAttempted': notSent,
           },
           states: confirmStates,
         },
@@ -264,6 +274,7 @@ export const refundMachine = chart.createMachine({
           entry: 'resetLadder',
           on: {
             'operator.asked': { actions: 'ringBell' },
+            // Its time is over.
             'reverse.notAttempted': { guard: 'isUnsent', ...toFailed },
             'operator.resolved': [
               { guard: 'isResolvedPaid', ...toSucceeded },

@@ -75,6 +75,12 @@ export const limits = {
   /** A prompt that could not be sent for so long after its collection was made is not sent any more, over any rail. */
   pushWindowMs: minuteMs,
 
+  /**
+   * One attempt to send a refund begins within this, or not at all. Shorter than any rail's wait for the answer: what is
+   * asked about cannot be sent any more.
+   */
+  refundBeginMs: 30 * secondMs,
+
   keyCacheMs: 2 * secondMs,
   rateLimitRedisMs: 20,
 

@@ -52,6 +52,7 @@ import {
   payoutsSpec,
   schedulesSpec,
 } from './documents.ts';
+import { payoutMigrations } from './migrations.ts';
 import { presentPayout } from './present.ts';
 import { payOut, type ScheduleDeps } from './scheduling.ts';
 
@@ -294,7 +295,7 @@ export function payoutDefinitions(deps: PayoutDeps & ScheduleDeps): MachineDefin
       calls: payoutCallEffects(deps),
       fields: (snapshot: AnyMachineSnapshot) => ({ status: outermost(stateText(snapshot.value)) }),
       shared: ['terms'],
-      migrations: {},
+      migrations: payoutMigrations,
     },
     {
       name: 'schedule',

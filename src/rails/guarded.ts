@@ -17,6 +17,7 @@ import type {
   Rail,
   RailLine,
   RawCallback,
+  ReverseOrder,
   ReverseOutcome,
   ReverseRequest,
   SendOutcome,
@@ -167,12 +168,12 @@ export class GuardedRail implements Rail {
   }
 
   async reversePayment(
-    request: ReverseRequest,
+    order: ReverseOrder,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
     if (!this.#rail.reversePayment) return { kind: 'failed', why: 'not_supported', code: 'rejected' };
     if (await this.#breakers.isOpen('query')) return { kind: 'notAttempted', why: 'breaker_open' };
-    return this.#rail.reversePayment(request, signal);
+    return this.#rail.reversePayment(order, signal);
   }
 
   async queryReversal(

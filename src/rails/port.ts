@@ -9,19 +9,23 @@ import type { Channel } from './channels.ts';
  * `notAttempted` is not `unknown`: only what proves that no byte reached the rail may be tried again. All else
  * may have moved money and is asked about, never pushed a second time.
  */
-export interface PushRequest {
+/** Leave to send what may be sent once only. */
+export interface Once {
+  /** The rail must not begin after this moment (ms). */
+  notAfterMs: number;
+  /**
+   * Asked just before the first byte, once: false means that nothing may be sent (`taken`). Whatever waits before
+   * that is not claimed, and is sent by somebody else when this process dies.
+   */
+  claim(): Promise<boolean>;
+}
+
+export interface PushRequest extends Once {
   /** The collection's id; the rail's references are made from it and serve it for life. */
   collectionId: string;
   msisdn: string;
   amountTzs: number;
   description: string;
-  /** The rail must not begin after this moment (ms). */
-  notAfterMs: number;
-  /**
-   * Asked just before the first byte, once: false means that nothing may be sent (`taken`). Whatever waits before
-   * that is not claimed, and is pushed by somebody else when this process dies.
-   */
-  claim(): Promise<boolean>;
 }
 
 /** Why nothing was sent. Each proves that no byte of the payment reached the platform. */
@@ -123,6 +127,11 @@ export interface ReverseRequest {
   msisdn?: string;
 }
 
+/** A reversal to be sent. A late payment's may be sent again under its reference; a refund's may not. */
+export interface ReverseOrder extends ReverseRequest {
+  once?: Once;
+}
+
 export type ReverseOutcome =
   /** `receipt`: of the reversal. */
   | { kind: 'succeeded'; receipt?: string }
@@ -213,7 +222,7 @@ export interface Rail {
   requestPayment(request: PushRequest, signal: AbortSignal): Promise<PushOutcome & { evidence?: Evidence }>;
   queryStatus(query: StatusQuery, signal: AbortSignal): Promise<StatusAnswer & { evidence?: Evidence }>;
   reversePayment?(
-    request: ReverseRequest,
+    order: ReverseOrder,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }>;
   /**
@@ -241,17 +250,13 @@ export interface Rail {
  * Money that leaves over a network, behind one port, under the same rules as money that comes in: outcomes are returned
  * and never thrown, and only what proves that no byte reached the rail may be sent again.
  */
-export interface SendRequest {
+export interface SendRequest extends Once {
   /** The rail's references are made from it and serve it for life. */
   payoutId: string;
   /** `255XXXXXXXXX` of the wallet. */
   msisdn: string;
   amountTzs: number;
   description: string;
-  /** The rail must not begin after this moment (ms). */
-  notAfterMs: number;
-  /** Asked just before the first byte, once: false means that nothing may be sent (`taken`). */
-  claim(): Promise<boolean>;
 }
 
 type PayoutFailed = { kind: 'failed'; code: PayoutFailureCode; message?: string; fault?: Fault };

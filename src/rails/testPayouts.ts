@@ -1,6 +1,7 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { PayoutTerms } from '../../machines/payout.ts';
 import { limits } from '../limits.ts';
+import { whyNot } from './once.ts';
 import { quickPayoutTerms } from './payoutTerms.ts';
 import type { PayoutAnswer, PayoutQuery, PayoutRail, SendOutcome, SendRequest } from './port.ts';
 import { receiptOf } from './simulator.ts';
@@ -32,11 +33,10 @@ export class TestPayouts implements PayoutRail {
     this.terms = quickPayoutTerms(speed);
   }
 
-  async sendPayout({ msisdn, notAfterMs, claim }: SendRequest): Promise<SendOutcome> {
-    const isTooLate = () => this.#clock.now() > notAfterMs;
-    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
-    if (!(await claim())) return { kind: 'notAttempted', why: 'taken' };
-    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
+  async sendPayout(request: SendRequest): Promise<SendOutcome> {
+    const { msisdn } = request;
+    const why = await whyNot(this.#clock, request);
+    if (why) return { kind: 'notAttempted', why };
     if (msisdn === testPayoutNumbers.refused) return { kind: 'failed', code: 'recipient_not_found' };
     if (msisdn === testPayoutNumbers.walletEmpty) return { kind: 'failed', code: 'float_insufficient' };
     const isUnclear = msisdn === testPayoutNumbers.unknown || msisdn === testPayoutNumbers.unclear;

@@ -4,11 +4,13 @@ import type { RefundFailureCode } from '../../machines/refund.ts';
 import { limits } from '../limits.ts';
 import type { Mishap } from '../mode.ts';
 import { channels } from './channels.ts';
+import { whyNot } from './once.ts';
 import type {
   Capabilities,
   PushOutcome,
   PushRequest,
   Rail,
+  ReverseOrder,
   ReverseOutcome,
   ReverseRequest,
   StatusAnswer,
@@ -119,10 +121,8 @@ export class TestRail implements Rail {
   }
 
   async requestPayment(request: PushRequest): Promise<PushOutcome> {
-    const isTooLate = () => this.#clock.now() > request.notAfterMs;
-    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' };
-    if (!(await request.claim())) return { kind: 'notAttempted', why: 'taken' };
-    if (isTooLate()) return { kind: 'notAttempted', why: 'too_late' }; // a claim can take its time
+    const why = await whyNot(this.#clock, request);
+    if (why) return { kind: 'notAttempted', why };
     const scenario = testScenario(request.msisdn, request.collectionId, this.#times);
     if (scenario.refusedAtOnce) return { kind: 'failed', code: scenario.refusedAtOnce };
     scenario.callbacksMs.forEach((afterMs, which) => {
@@ -152,7 +152,9 @@ export class TestRail implements Rail {
     return isPaid ? { kind: 'succeeded', receipt: receiptOf(collectionId) } : { kind: 'expired' };
   }
 
-  async reversePayment({ collectionId, refundId, msisdn = '' }: ReverseRequest): Promise<ReverseOutcome> {
+  async reversePayment({ collectionId, refundId, msisdn = '', once }: ReverseOrder): Promise<ReverseOutcome> {
+    const why = once && (await whyNot(this.#clock, once));
+    if (why) return { kind: 'notAttempted', why };
     const story = refundId === undefined ? undefined : refundStories[msisdn];
     if (story === 'unclear') return { kind: 'unknown', why: 'ambiguous_code' };
     if (story !== undefined) return { kind: 'failed', why: 'test_number', code: story };

@@ -1,7 +1,7 @@
 import { type ActorDoc, actorsSpec } from '@kusanya/durable-actors';
 import type { Long } from 'mongodb';
 import type { RefundContext } from '../../machines/refund.ts';
-import type { Channel } from '../rails/rails.ts';
+import type { Channel, ReverseRequest } from '../rails/rails.ts';
 import { actorIndexes } from '../standing.ts';
 
 /** What was asked for, fixed when the refund is made. Amounts are whole shillings. */
@@ -29,6 +29,12 @@ export interface RefundDoc extends ActorDoc {
   status: RefundStatus;
   data: RefundData;
   snapshot: { value: unknown; context: RefundContext & Record<string, unknown> };
+}
+
+/** The reversal that it is made by, as rails know it. */
+export function reversalOf({ _id: refundId, data }: Pick<RefundDoc, '_id' | 'data'>): ReverseRequest {
+  const { collectionId, paidReceipt: receipt, msisdn } = data;
+  return { refundId, collectionId, receipt, msisdn, amountTzs: Number(data.amountTzs) };
 }
 
 export const refundsSpec = actorsSpec({

@@ -2,6 +2,7 @@ import {
   type Actors,
   type CallAnswer,
   type CallEffect,
+  type CallLeft,
   type CallPostponed,
   type CallView,
   type MachineDefinition,
@@ -38,11 +39,10 @@ import {
   type Rail,
   type Rails,
   type ReverseOutcome,
-  type ReverseRequest,
   type StatusAnswer,
 } from '../rails/rails.ts';
 import { outermost } from '../standing.ts';
-import { type RefundDoc, refundsSpec } from './documents.ts';
+import { type RefundDoc, refundsSpec, reversalOf } from './documents.ts';
 import { presentRefund } from './present.ts';
 
 /** What the effects of a refund need from other rooms. */
@@ -134,12 +134,6 @@ const forAnother: CallPostponed = { postponeMs: 2 * limits.secondMs };
 type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
 type EventOf<Kind extends string> = Untimed<Extract<RefundEvent, { type: `${Kind}.${string}` }>>;
 
-function requestOf({ doc }: CallView): ReverseRequest {
-  const { _id: refundId, data } = doc as RefundDoc;
-  const { collectionId, paidReceipt: receipt, msisdn } = data;
-  return { refundId, collectionId, receipt, msisdn, amountTzs: Number(data.amountTzs) };
-}
-
 interface Answered {
   kind: string;
   why?: string;
@@ -151,9 +145,10 @@ interface Answered {
 /** What is kept of a rail's answer, beside the payment's: the evidence, and an alert where we have to act on it. */
 function kept(view: CallView, operation: 'query' | 'reversal', answer: Answered): Write[] {
   const { _id, merchantId, mode, data } = view.doc as RefundDoc;
-  const { call, at } = view;
+  const { call, at, claimedAt } = view;
   const { collectionId } = data;
-  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs: at }, answer);
+  const askedAtMs = claimedAt ?? at;
+  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs }, answer);
   if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
   const { code, httpStatus, text } = answer.evidence ?? {};
   const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
@@ -161,14 +156,24 @@ function kept(view: CallView, operation: 'query' | 'reversal', answer: Answered)
   return [...writes, raiseAlert({ kind, at, about: _id, merchantId, mode, detail })];
 }
 
-/** Claimed before anything is sent: whatever becomes of this process, no other sends it again. */
-async function send(rail: Rail, view: CallView): Promise<CallAnswer | { left: true }> {
-  const { at, signal } = view;
-  if (!(await view.claim())) return { left: true };
+/** What waits for a session is not claimed yet: whatever becomes of this process, another sends it. */
+async function send(rail: Rail, view: CallView): Promise<CallAnswer | CallLeft> {
+  const { at, call, signal } = view;
+  const { status, snapshot } = view.doc as RefundDoc;
+  // Ended meanwhile, by a person.
+  if (status !== 'created') return { event: { type: 'reverse.notAttempted', askedAt: at } };
+  const notAfterMs = Math.min(snapshot.context.notAfter, call.notBefore.getTime() + limits.refundBeginMs);
   const outcome: ReverseOutcome & { evidence?: Evidence } = rail.reversePayment
-    ? await rail.reversePayment(requestOf(view), signal)
+    ? await rail.reversePayment(
+        { ...reversalOf(view.doc as RefundDoc), once: { notAfterMs, claim: view.claim } },
+        signal,
+      )
     : { kind: 'failed', why: 'not_supported', code: 'rejected' };
-  return { event: sendEvent(outcome, view.claimedAt ?? at), writes: kept(view, 'reversal', outcome) };
+  const { claimedAt } = view;
+  // Nothing was begun: a process that goes on makes it.
+  const isLeft = outcome.kind === 'notAttempted' && outcome.why === 'stopping' && claimedAt === undefined;
+  if (isLeft) return { left: true };
+  return { event: sendEvent(outcome, claimedAt ?? at), writes: kept(view, 'reversal', outcome) };
 }
 
 function sendEvent(outcome: ReverseOutcome, askedAt: number): EventOf<'reverse'> {
@@ -187,7 +192,7 @@ function sendEvent(outcome: ReverseOutcome, askedAt: number): EventOf<'reverse'>
 async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
   const { at, signal } = view;
   const answer: StatusAnswer & { evidence?: Evidence } = rail.queryReversal
-    ? await rail.queryReversal(requestOf(view), signal)
+    ? await rail.queryReversal(reversalOf(view.doc as RefundDoc), signal)
     : { kind: 'unknown', why: 'unknown_status' };
   return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
 }
@@ -222,6 +227,8 @@ async function tellCollection({ actors }: RefundDeps, { doc, call, at }: CallVie
 export const refundMigrations: Record<number, Migration> = {
   /** 2: hears of the network's callback. */
   1: (doc) => ({ ...doc, machineVersion: 2 }),
+  /** 3: what was proven not to be sent is sent again while it may be, also after its answer was waited for. */
+  2: (doc) => ({ ...doc, machineVersion: 3 }),
 };
 
 /** The machine of the room, with its effects. */

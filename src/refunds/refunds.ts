@@ -20,7 +20,7 @@ import { type RefundData, type RefundDoc, type RefundStatus, refundsSpec } from 
 import { presentRefund } from './present.ts';
 import type { CreateRefund, RefundObject } from './schema.ts';
 
-export { type RefundDoc, refundStatuses, refundsSpec, unclearStates } from './documents.ts';
+export { type RefundDoc, refundStatuses, refundsSpec, reversalOf, unclearStates } from './documents.ts';
 
 /** Money back to customers, by a rail's reversal (CONTRACT 23). */
 

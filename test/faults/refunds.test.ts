@@ -1,9 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { connectMongo } from '@kusanya/durable-actors';
 import { expect } from 'chai';
+import { railSessionsSpec } from '../../src/rails/rails.ts';
 import type { RefundDoc } from '../../src/refunds/refunds.ts';
 import { type Live, openLive } from '../support/live.ts';
 import { type ServiceProcess, seeded } from '../support/processes.ts';
 import { isLong } from '../support/size.ts';
+import { stores } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { seed } from '../support/world.ts';
 
@@ -19,7 +22,7 @@ const points = [
   'afterCallAnswer',
 ] as const;
 
-const payments = isLong ? 60 : 12;
+const payments = isLong ? 61 : 13;
 const killsAtRandom = isLong ? 20 : 2;
 const partTzs = 1_000;
 const partsPerPayment = 5;
@@ -143,6 +146,37 @@ for (const mode of ['sync', 'async'] as const) {
         const whole = await live.startProcess(settings);
         for (const order of some) expect(await insist(order, whole.baseUrl), order.key).to.equal(true);
         await whole.kill('SIGKILL');
+      }
+    });
+
+    it('one that waits for a session when its process dies is sent by the next', async function () {
+      this.timeout(240_000);
+      const client = await connectMongo((await stores()).mongodbUri);
+      try {
+        const db = client.db(live.database);
+        live.simulator.faults.add({ operation: 'session', does: 'hangs', when: 'before', times: 1_000 });
+        await db.collection(railSessionsSpec.name).deleteMany({});
+        const doomed = await live.startProcess(settings);
+        const order = next();
+        expect(await insist(order, doomed.baseUrl), order.key).to.equal(true);
+        const [id] = accepted.get(order.key)!;
+        const read = async () => (await db.collection<RefundDoc>('refunds').findOne({ _id: id! }))!;
+        // Whoever claims it does so within moments.
+        const claimed = await until(
+          async () => (await read()).calls.some(({ startedAt }) => startedAt),
+          2_000,
+        );
+        const { state } = await read();
+        await doomed.kill('SIGKILL');
+        expect(state, 'nothing was sent').to.match(/^created\.sending\./);
+        expect(claimed, 'claimed').to.equal(undefined);
+        live.simulator.faults.clear();
+        const whole = await live.startProcess(settings);
+        const ended = await until(async () => (await read()).status !== 'created', 120_000);
+        await whole.kill('SIGKILL');
+        expect([ended, (await read()).state]).to.deep.equal([true, 'succeeded']);
+      } finally {
+        await client.close();
       }
     });
 

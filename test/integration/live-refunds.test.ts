@@ -71,6 +71,13 @@ for (const mode of ['sync', 'async'] as const) {
         expect(made).to.include({ amountTzs: amount, receipt: shown.provider_reference });
       }
       expect(reversalsOf(id)).to.have.length(refunds.length);
+      const { payments } = (await (
+        await fetch(new URL('/_sim/payments', live.simulator.baseUrl))
+      ).json()) as { payments: { receipt: string; reversals: object }[] };
+      const shown = payments.find(({ receipt }) => receipt === atNetwork(id).receipt)!;
+      expect(Object.keys(shown.reversals), 'as the simulator shows them').to.deep.equal(
+        reversalsOf(id).map(([reference]) => reference),
+      );
       expect(live.simulator.counts.reversal).to.equal(refunds.length);
       const more = await live.service.call('POST', '/v1/refunds', {
         token: key,

@@ -1,91 +1,30 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Long } from 'mongodb';
-import { newId } from '../../src/ids.ts';
-import { clearingAccount, collectionSucceeded } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
-import { dateDueAtMs, eatDate } from '../../src/time.ts';
+import { eatDate } from '../../src/time.ts';
+import { bringLargeDay, plantLargeDay, readLargeDay } from '../support/largeStatement.ts';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { sized } from '../support/size.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
 
-const { dayMs, hourMs } = limits;
+const { dayMs } = limits;
 
 /** A statement of a large day: how long it takes beside live traffic, in how much memory, and through how many kills. */
 describe('a large statement', function () {
   this.timeout(900_000);
   const date = eatDate(Date.now() - 3 * dayMs);
-  const fromMs = dateDueAtMs(date);
-
-  /** Payments of that day in the books, each with its charge in the file; every hundredth is not in the books. */
-  async function plant(test: TestService, payments: number): Promise<string> {
-    const { db } = test.service.wired;
-    const { id: merchantId } = await test.merchant();
-    const account = clearingAccount({ mode: 'live', currency: 'TZS', rail: 'MPESA_TZ' });
-    const rows = [
-      'Receipt No.,Completion Time,Details,Transaction Status,Paid In,Withdrawn,Balance,Reason Type',
-    ];
-    let balance = 0;
-    for (let from = 0; from < payments; from += 1_000) {
-      const entries = [];
-      const receipts = [];
-      for (let n = from; n < Math.min(payments, from + 1_000); n += 1) {
-        const atMs = fromMs + hourMs + Math.floor((n * 20 * hourMs) / payments);
-        const receipt = `QK${String(n).padStart(8, '0')}`;
-        const time = new Date(atMs + limits.eatOffsetMs).toISOString().slice(0, 19).replace('T', ' ');
-        balance += 5_000;
-        rows.push(`${receipt},${time},Pay Bill,Completed,"5,000.00",,${balance}.00,Pay Bill`);
-        balance -= 50;
-        rows.push(`${receipt},${time},Pay Bill Charge,Completed,,-50.00,${balance}.00,Pay Bill Charge`);
-        if (n % 100 === 99) continue;
-        const collectionId = newId('col', atMs);
-        const payment = {
-          ...({
-            mode: 'live',
-            merchantId,
-            seq: 1,
-            collectionId,
-            currency: 'TZS',
-            channel: 'MPESA_TZ',
-          } as const),
-          ...{ amountTzs: 5_000, feeTzs: 100, feePlan: null, providerReference: receipt },
-          ...{ effectiveAtMs: atMs, postedAtMs: atMs },
-        };
-        entries.push(collectionSucceeded(payment, { settlesOn: '2099-01-01', stripe: 1 }));
-        receipts.push({ _id: `${account}:${receipt}`, collectionId });
-      }
-      await db.collection('journal_entries').insertMany(entries as never);
-      await db.collection('receipts').insertMany(receipts as never);
-      const ids = receipts.map(({ collectionId }) => ({ _id: collectionId, mode: 'live', merchantId }));
-      await db.collection('collections').insertMany(ids as never);
-    }
-    expect(Long.fromNumber(balance).isNegative()).to.equal(false);
-    // Nobody posts into a day that is over, but for this: what was closed of it when the service began is no more so.
-    await db.collection('ledger_closings').deleteMany({});
-    return `${rows.join('\n')}\n`;
-  }
-
-  const bring = async (adminUrl: string, token: string, text: string) => {
-    const url = `${adminUrl}/admin/reconciliations?rail=MPESA_TZ&date=${date}&reason=today`;
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv' };
-    const response = await fetch(url, { method: 'POST', headers, body: text });
-    // biome-ignore lint/suspicious/noExplicitAny: a reconciliation as the API answers it
-    const told = (await response.json()) as any;
-    expect(response.status, JSON.stringify(told)).to.equal(202);
-    return told;
-  };
-  // biome-ignore lint/suspicious/noExplicitAny: a reconciliation as the API answers it
-  const read = async (adminUrl: string, token: string): Promise<any> => {
-    const headers = { authorization: `Bearer ${token}` };
-    return (await fetch(`${adminUrl}/admin/reconciliations/rec.MPESA_TZ.${date}`, { headers })).json();
-  };
 
   it('of 100,000 lines costs a minute of one processor at most, beside live traffic', async () => {
     const test = await startTestService();
     try {
       const payments = sized(10_000, 50_000);
-      const text = await plant(test, payments);
+      const day = { date, payments };
+      await plantLargeDay(test, day);
       const merchant = await test.merchant();
       const traffic = { made: 0, slowestMs: 0, isOver: false };
       const pay = async () => {
@@ -103,13 +42,13 @@ describe('a large statement', function () {
       let most = before;
       const begunAt = performance.now();
       const cpu = process.cpuUsage();
-      await bring(test.adminUrl, test.operatorToken, text);
+      await bringLargeDay(test, day);
       const receivedMs = performance.now() - begunAt;
-      let told = await read(test.adminUrl, test.operatorToken);
+      let told = await readLargeDay(test, day);
       while (!/^open\.resting/.test(told.state)) {
         most = Math.max(most, process.memoryUsage().rss);
         await sleep(250);
-        told = await read(test.adminUrl, test.operatorToken);
+        told = await readLargeDay(test, day);
       }
       const tookMs = performance.now() - begunAt;
       traffic.isOver = true;
@@ -123,7 +62,6 @@ describe('a large statement', function () {
         tookMs,
         cpuMs,
         grownMb,
-        bytes: text.length,
         ...traffic,
       };
       process.stdout.write(`      ${JSON.stringify(figures)}\n`);
@@ -139,12 +77,35 @@ describe('a large statement', function () {
     }
   });
 
+  it('of any length is read, kept and laid beside the books in the same memory', async () => {
+    const sizes = sized([2_000, 10_000, 20_000], [2_000, 20_000, 100_000]);
+    const { mongodbUri, redisUrl } = await stores();
+    const program = join(import.meta.dirname, '../support/statementMemory.ts');
+    const child = spawn(process.execPath, ['--expose-gc', '--import=tsx', program, ...sizes.map(String)], {
+      env: { ...process.env, TEST_MONGODB_URI: mongodbUri, TEST_REDIS_URL: redisUrl },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    expect(code).to.equal(0);
+    const told: { lines: number; most: number; after: number; rss: number; looks: number }[] =
+      JSON.parse(said);
+    const mb = (bytes: number) => Math.round(bytes / 2 ** 20);
+    for (const { lines, most, after, rss, looks } of told)
+      process.stdout.write(
+        `      ${lines} lines: ${mb(most)} MB at most, ${mb(after)} MB after, ${mb(rss)} MB resident, ${looks} looks\n`,
+      );
+    expect(told.map(({ lines }) => lines)).to.deep.equal(sizes);
+    const [small, large] = [told[0]!, told.at(-1)!];
+    expect(mb(large.most - small.most), 'MB more at most').to.be.at.most(8);
+    expect(mb(large.after - small.after), 'MB more after it').to.be.at.most(5);
+  });
+
   it('killed in each stage ends the same', async () => {
-    const lines = sized(3_000, 10_000);
+    const day = { date, payments: sized(3_000, 10_000) };
     const outcome = async (kills: readonly RegExp[]) => {
       const database = freshDatabase('statement');
       const planted = await startTestService({}, { database });
-      const text = await plant(planted, lines);
+      await plantLargeDay(planted, day);
       const { operatorToken: token, keyHashSecret, secretsKey } = planted.config;
       await planted.stop();
       const { mongodbUri, redisUrl } = await stores();
@@ -161,9 +122,10 @@ describe('a large statement', function () {
       const ports = { port: await freePort(), adminPort: await freePort() };
       let child: ServiceProcess = await startProcess(env, ports);
       await child.ready;
-      await bring(child.adminUrl, token!, text);
+      const door = () => ({ adminUrl: child.adminUrl, operatorToken: token! });
+      await bringLargeDay(door(), day);
       const killed: string[] = [];
-      for (let told = await read(child.adminUrl, token!); !/^open\.resting/.test(told.state); ) {
+      for (let told = await readLargeDay(door(), day); !/^open\.resting/.test(told.state); ) {
         const next = kills[killed.length];
         if (next?.test(told.state)) {
           await child.kill();
@@ -171,9 +133,9 @@ describe('a large statement', function () {
           child = await startProcess(env, ports);
           await child.ready;
         } else await sleep(5);
-        told = await read(child.adminUrl, token!);
+        told = await readLargeDay(door(), day);
       }
-      const { imported, repeated, classes, agreement } = await read(child.adminUrl, token!);
+      const { imported, repeated, classes, agreement } = await readLargeDay(door(), day);
       await child.kill('SIGTERM');
       return { killed, told: { imported, repeated, classes, agreement } };
     };

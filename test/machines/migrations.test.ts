@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type ActorDoc, type Migration, stateText } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
+import { payoutMigrations } from '../../src/payouts/migrations.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
 import { refundMigrations } from '../../src/refunds/effects.ts';
 import { settlementMigrations } from '../../src/settlement/settlement.ts';
@@ -26,6 +27,7 @@ describe('stored documents of older versions', () => {
   const migrationsOf: Record<string, Record<number, Migration>> = {
     collection: collectionMigrations,
     breaker: breakerMigrations,
+    payout: payoutMigrations,
     refund: refundMigrations,
     delivery: deliveryMigrations,
     settlement: settlementMigrations,

@@ -499,10 +499,10 @@ const differenceModel: Model = {
 /** Short ladders, as above. */
 const payoutTerms: PayoutTerms = {
   approvalMs: 72 * hourMs,
-  sendWindowMs: 2 * minuteMs,
+  sendWindowMs: 4 * minuteMs,
   sendRetryMs: minuteMs,
   beginMs: minuteMs,
-  answerTimeoutMs: 90 * secondMs,
+  answerTimeoutMs: 45 * secondMs,
   pollLadderMs: [5 * secondMs, 10 * secondMs],
   confirmDeadlineMs: 20 * secondMs,
   bankMs: 24 * hourMs,
@@ -565,10 +565,11 @@ const payoutModel: Model = {
     input: { at: startMs, terms: payoutTerms, madeBy: 'maker', ...how } satisfies PayoutInput,
   })),
   moves: payoutMoves,
-  abstract: ({ state, context, timers }) => {
-    const { askOpen, bell, asks, wasTaken, isByHand } = context as unknown as PayoutContext;
+  abstract: ({ state, context, timers, now }) => {
+    const { askOpen, bell, asks, wasTaken, isByHand, file, notAfter } = context as unknown as PayoutContext;
     return {
-      ...{ state, askOpen, bell, wasTaken, isByHand, next: earliestOf(timers)?.id },
+      ...{ state, askOpen, bell, wasTaken, isByHand, hasFile: file !== null, next: earliestOf(timers)?.id },
+      ...(wasTaken || isByHand ? {} : { isOpen: now + payoutTerms.sendRetryMs <= notAfter }),
       ...(/polling|watching/.test(state) ? { asks: Math.min(asks, 3) } : {}),
     };
   },
@@ -604,7 +605,7 @@ const destinationModel: Model = {
 };
 
 const refundTerms: RefundTerms = {
-  answerTimeoutMs: 150 * secondMs,
+  answerTimeoutMs: 10 * secondMs,
   pushRetryMs: 2 * secondMs,
   pollLadderMs: [5 * secondMs, 10 * secondMs],
   confirmDeadlineMs: 30 * secondMs,
@@ -646,10 +647,10 @@ const refundModel: Model = {
   },
   abstract: ({ state, context, timers, now }) => {
     const { askOpen, bell, asks, wasSent, notAfter, late } = context as unknown as RefundContext;
-    const isSending = state.includes('sending');
+    const isSendable = state.startsWith('created') && !wasSent;
     return {
       ...{ state, askOpen, bell, wasSent, late, next: earliestOf(timers)?.id },
-      ...(isSending ? { isOpen: now + 2 * refundTerms.pushRetryMs <= notAfter } : {}),
+      ...(isSendable ? { isOpen: now + 2 * refundTerms.pushRetryMs <= notAfter } : {}),
       ...(/polling/.test(state) ? { asks: Math.min(asks, 3) } : {}),
     };
   },

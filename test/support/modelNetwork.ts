@@ -202,7 +202,10 @@ function railTo(network: ModelNetwork, like: Rail): Rail {
     ...{ name: like.name, terms: like.terms, capabilities: like.capabilities, addresses: [], payouts },
     requestPayment: (request) => once(network, request, () => network.push(request)),
     queryStatus: (query) => network.exchange(() => network.status(query)),
-    reversePayment: (request) => network.exchange(() => network.reverse(request)),
+    reversePayment: (order) =>
+      order.once
+        ? once(network, order.once, () => network.reverse(order))
+        : network.exchange(() => network.reverse(order)),
     queryReversal: (request) => network.exchange(() => network.reversal(request)),
     probe: async () => 'up',
   };

@@ -27,7 +27,7 @@ export interface Line {
   /** The same rail, which waits for an answer for a moment only: for answers that never come. */
   hurried: Rail;
   sessionsMade(): number;
-  counts: Record<'push' | 'query', number>;
+  counts: Record<'push' | 'query' | 'reversal', number>;
 }
 
 export interface Door {
@@ -173,6 +173,36 @@ function describePort(door: () => Door): void {
     // Asynchronous: only taken, and found out by asking.
     expect(reversed).to.equal('accepted');
     return expect((await ask(door(), request)).kind).to.equal('reversed');
+  });
+
+  it('claims a refund once, at the moment of sending, and sends nothing where that is refused or too late', async () => {
+    const { rail, clock, line } = door();
+    const request = requestOf(door());
+    await rail.requestPayment(request, never);
+    clock.advance(20_000);
+    const paid = (await ask(door(), request)) as Extract<StatusAnswer, { kind: 'succeeded' }>;
+    const { collectionId } = request;
+    const order = () => ({
+      ...{ collectionId, receipt: paid.receipt!, amountTzs: 100, refundId: newId('rf', clock.now()) },
+    });
+    const sent = line?.counts.reversal;
+    let claims = 0;
+    const claim = async () => {
+      claims += 1;
+      expect(line?.counts.reversal, 'sent before the claim').to.equal(sent);
+      return true;
+    };
+    const notAfterMs = clock.now() + 30_000;
+    const refused = { notAfterMs, claim: async () => false };
+    const late = { notAfterMs: clock.now() - 1, claim };
+    for (const [once, why] of [[refused, 'taken'] as const, [late, 'too_late'] as const]) {
+      const outcome = await rail.reversePayment!({ ...order(), once }, never);
+      expect(outcome).to.include({ kind: 'notAttempted', why });
+    }
+    expect([line?.counts.reversal, claims]).to.deep.equal([sent, 0]);
+    const outcome = await rail.reversePayment!({ ...order(), once: { notAfterMs, claim } }, never);
+    expect(outcome.kind).to.be.oneOf(['succeeded', 'accepted']);
+    expect(claims).to.equal(1);
   });
 
   it('answers a probe, and a probe pushes nothing', async () => {

@@ -34,7 +34,12 @@ export function control(method: string, path: string, body: unknown, parts: Cont
     case 'GET /_sim/payments':
       return {
         status: 200,
-        answer: { payments: [...network.payments].map(({ scenario, ...told }) => told) },
+        answer: {
+          payments: [...network.payments].map(({ scenario, reversals, ...told }) => ({
+            ...told,
+            reversals: Object.fromEntries(reversals),
+          })),
+        },
       };
     case 'GET /_sim/payouts':
       return { status: 200, answer: { payouts: network.paidOut } };

@@ -1,7 +1,8 @@
 import type { Clock } from '@kusanya/durable-actors';
 import type { MpesaConfig } from '../../config.ts';
 import { newId } from '../../ids.ts';
-import type { Evidence, NotSent } from '../port.ts';
+import { whyNot } from '../once.ts';
+import type { Evidence, NotSent, Once } from '../port.ts';
 import {
   evidenceOf,
   isExhausted,
@@ -69,14 +70,12 @@ interface Sending {
   described: string;
 }
 
-/** What is sent once only: how much, to or from whom, when it may begin, and the claim that says whose it is. */
-interface Once {
+/** What is sent: how much, and to or from whom. */
+interface Sent extends Once {
   /** Whole shillings. */
   amountTzs: number;
   msisdn: string;
   description: string;
-  notAfterMs: number;
-  claim(): Promise<boolean>;
 }
 
 /** Calls to Vodacom's OpenAPI, whatever they are about: sessions, signing, and how far each call came. */
@@ -114,13 +113,10 @@ export class MpesaClient {
     });
   }
 
-  /**
-   * Sends what may be sent once only, a push or a payout. Whether it is too late is asked again just before the first
-   * byte, and after the claim: a claim can take its time.
-   */
-  async sendOnce(
+  /** Sends a payment, which may be sent once only: a push or a payout. */
+  async sendPayment(
     { operation, path, references, described }: Sending,
-    { amountTzs, msisdn, description, notAfterMs, claim }: Once,
+    { amountTzs, msisdn, description, notAfterMs, claim }: Sent,
     signal: AbortSignal,
   ): Promise<WireAnswer> {
     const { isSynchronous, serviceProviderCode } = this.#config;
@@ -137,14 +133,20 @@ export class MpesaClient {
         [described]: itemDescription(description),
       },
     };
-    const isTooLate = () => this.#clock.now() > notAfterMs;
-    if (isTooLate()) return { kind: 'notSent', why: 'too_late', text: 'its time was over' };
-    const beforeFirstByte = async () => {
-      if (isTooLate()) return 'too_late';
-      if (!(await claim())) return 'taken';
-      return isTooLate() ? 'too_late' : undefined;
-    };
-    return this.#push({ ...ask, giveUpAtMs: notAfterMs, beforeFirstByte }, signal);
+    return this.sendOnce(ask, { notAfterMs, claim }, signal);
+  }
+
+  /** Sends what may be sent once only: it waits for a session as long as it may, and is claimed by its first byte. */
+  async sendOnce(
+    ask: Pick<Ask, 'operation' | 'path' | 'fields' | 'timeoutMs'>,
+    once: Once,
+    signal: AbortSignal,
+  ): Promise<WireAnswer> {
+    const { notAfterMs: giveUpAtMs } = once;
+    if (this.#clock.now() > giveUpAtMs)
+      return { kind: 'notSent', why: 'too_late', text: 'its time was over' };
+    const beforeFirstByte = () => whyNot(this.#clock, once);
+    return this.#push({ ...ask, giveUpAtMs, beforeFirstByte }, signal);
   }
 
   /** Asks about a payment that does not exist, which moves nothing: the platform is up when it says so. */
@@ -165,7 +167,7 @@ export class MpesaClient {
   }
 
   /**
-   * A question or a reversal, with the session's troubles settled. What the gate refused (401 or 403 without a code)
+   * A question, or what may be sent again, with the session's troubles settled. What the gate refused (401 or 403 without a code)
    * never reached the platform, so it goes again: once with the same session, for a gate errs, then with whatever
    * serves. 401 with INS-6 is an answer.
    */

@@ -11,6 +11,7 @@ import type {
   Rail,
   RailLine,
   RawCallback,
+  ReverseOrder,
   ReverseOutcome,
   ReverseRequest,
   StatusAnswer,
@@ -84,7 +85,7 @@ export class MpesaRail implements Rail {
       references,
       described: 'input_PurchasedItemsDesc',
     } as const;
-    const answer = await this.#client.sendOnce(sending, request, signal);
+    const answer = await this.#client.sendPayment(sending, request, signal);
     const { conversation } = references;
     const { isSynchronous } = this.#config;
     const outcome = answeredPush(this.#client.market, answer, { conversation, isSynchronous });
@@ -101,25 +102,23 @@ export class MpesaRail implements Rail {
   }
 
   async reversePayment(
-    request: ReverseRequest,
+    order: ReverseOrder,
     signal: AbortSignal,
   ): Promise<ReverseOutcome & { evidence?: Evidence }> {
-    const answer = await this.#client.call(
-      {
-        operation: 'reversal',
-        path: 'reversal/',
-        fields: {
-          input_TransactionID: request.receipt,
-          input_ReversalAmount: amountText(request.amountTzs),
-          input_Country: this.#client.market.country,
-          input_ServiceProviderCode: this.#config.serviceProviderCode,
-          input_ThirdPartyConversationID: reversalReferenceOf(request),
-        },
-        timeoutMs: this.#client.times.pushMs,
-        giveUpAtMs: this.#clock.now() + this.#client.times.queryMs,
+    const ask = {
+      ...({ operation: 'reversal', path: 'reversal/', timeoutMs: this.#client.times.pushMs } as const),
+      fields: {
+        input_TransactionID: order.receipt,
+        input_ReversalAmount: amountText(order.amountTzs),
+        input_Country: this.#client.market.country,
+        input_ServiceProviderCode: this.#config.serviceProviderCode,
+        input_ThirdPartyConversationID: reversalReferenceOf(order),
       },
-      signal,
-    );
+    };
+    const giveUpAtMs = this.#clock.now() + this.#client.times.queryMs;
+    const answer = await (order.once
+      ? this.#client.sendOnce(ask, order.once, signal)
+      : this.#client.call({ ...ask, giveUpAtMs }, signal));
     return { ...answeredReversal(this.#client.market, answer), evidence: this.#evidence(answer) };
   }
 

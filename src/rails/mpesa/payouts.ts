@@ -28,7 +28,7 @@ export class MpesaPayouts implements PayoutRail {
       references,
       described: 'input_PaymentItemsDesc',
     } as const;
-    const answer = await this.#client.sendOnce(sending, request, signal);
+    const answer = await this.#client.sendPayment(sending, request, signal);
     const { conversation } = references;
     const { isSynchronous } = this.#config;
     const outcome = answeredPayout(this.#client.market, answer, { conversation, isSynchronous });
