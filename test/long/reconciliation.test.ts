@@ -96,8 +96,10 @@ describe('a large statement', function () {
       );
     expect(told.map(({ lines }) => lines)).to.deep.equal(sizes);
     const [small, large] = [told[0]!, told.at(-1)!];
-    expect(mb(large.most - small.most), 'MB more at most').to.be.at.most(8);
-    expect(mb(large.after - small.after), 'MB more after it').to.be.at.most(5);
+    // A page is in hand at a time; what stays is compiled code, and open differences that the engine keeps at hand (a
+    // hundredth of the payments here, a bounded number ever). Held lines would be a hundred megabytes.
+    expect(mb(large.most - small.most), 'MB more at most').to.be.at.most(16);
+    expect(mb(large.after - small.after), 'MB more after it').to.be.at.most(8);
   });
 
   it('killed in each stage ends the same', async () => {

@@ -8,7 +8,7 @@ import { eatDate } from '../../src/time.ts';
 import { bringLargeDay, eachTzs, type LargeDay, plantLargeDay, readLargeDay } from './largeStatement.ts';
 import { startTestService } from './service.ts';
 
-const lookMs = 500;
+const lookMs = 250;
 
 const main = async (sizes: readonly number[]) => {
   const test = await startTestService();
