@@ -46,13 +46,14 @@ describe('settlement on MongoDB', function () {
   let till: Till;
   let clock: MovableClock;
 
+  before(async () => {
+    till = await openTill('settlement', new MovableClock(noonMs));
+  });
   beforeEach(async () => {
     clock = new MovableClock(noonMs);
-    till = await openTill('settlement', clock);
+    await till.beginAnew(clock);
   });
-  afterEach(async () => {
-    await till.close();
-  });
+  after(() => till.close());
 
   const moveTo = (ms: number) => clock.advance(ms - clock.now());
 

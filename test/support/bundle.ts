@@ -31,7 +31,7 @@ const ownPackages: Plugin = {
   },
 };
 
-type Program = 'src/main.ts' | 'tools/simulator/main.ts';
+type Program = 'src/main.ts' | 'tools/reconcile/main.ts' | 'tools/simulator/main.ts';
 
 const made = new Map<Program, Promise<string>>();
 
