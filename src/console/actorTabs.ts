@@ -18,12 +18,25 @@ const raw: Tab = ['raw', 'Document', (visit, actor) => block(visit, JSON.stringi
 const audit: Tab = ['audit', 'Audit', (visit, actor) => auditOf(visit, actor.id)];
 const ledger: Tab = ['ledger', 'Ledger', ledgerTab];
 
+/** What the network said of each that it is asked about. */
+const evidenceOf = {
+  collection: (visit: Visit, id: string) => visit.read('/admin/collections/:id/evidence', { params: { id } }),
+  payout: (visit: Visit, id: string) => visit.read('/admin/payouts/:id/evidence', { params: { id } }),
+  refund: (visit: Visit, id: string) => visit.read('/admin/refunds/:id/evidence', { params: { id } }),
+} as const;
+
+const networkTab = (of: keyof typeof evidenceOf): Tab => [
+  'network',
+  'Network',
+  (visit, actor) => saidByNetwork(visit, evidenceOf[of](visit, actor.id)),
+];
+
 const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
   collection: [
     context,
     ledger,
     ['refunds', 'Refunds', refundsTab],
-    ['network', 'Network', networkTab],
+    networkTab('collection'),
     ['deliveries', 'Deliveries', collectionDeliveries],
   ],
   delivery: [
@@ -36,7 +49,8 @@ const tabsOf: Readonly<Record<string, readonly Tab[]>> = {
     ['context', 'Context', contextTab],
   ],
   settlement: [context, ledger],
-  refund: [context, ledger],
+  payout: [context, ledger, networkTab('payout')],
+  refund: [context, ledger, networkTab('refund')],
 };
 
 export async function tabsCard(visit: Visit, actor: Actor): Promise<Html> {
@@ -112,8 +126,11 @@ async function ledgerTab(visit: Visit, { id, mode }: Actor): Promise<Html> {
   return entriesTable(visit, list.data);
 }
 
-async function networkTab(visit: Visit, { id }: Actor): Promise<Html> {
-  const { answers, callbacks } = await visit.read('/admin/collections/:id/evidence', { params: { id } });
+async function saidByNetwork(
+  visit: Visit,
+  evidence: Promise<Pick<Evidence, 'answers' | 'callbacks'>>,
+): Promise<Html> {
+  const { answers, callbacks } = await evidence;
   const said = table<Evidence['answers'][number]>(
     [
       { head: 'At', cell: ({ at }) => moment(at) },

@@ -25,7 +25,7 @@ import {
 } from './rails.ts';
 import { answersIn, callbacksIn } from './testEvidence.ts';
 
-/** The rails' health, and what the live one answered and called back about a payment. */
+/** The rails' health, and what they answered and called back about what moves money. */
 export interface RailAdminDeps extends Histories {
   db: Db;
   actors: Actors;
@@ -33,7 +33,7 @@ export interface RailAdminDeps extends Histories {
   callbacks: Callbacks;
 }
 
-/** More answers than a payment gathers in a day; the rest is in the database. */
+/** More answers than one gathers in a day; the rest is in the database. */
 const evidenceMax = 200;
 
 export function listRails({ db, actors, rails }: RailAdminDeps) {
@@ -63,19 +63,30 @@ export function listRails({ db, actors, rails }: RailAdminDeps) {
   });
 }
 
-export function showEvidence({ db, actors, callbacks, archive }: RailAdminDeps) {
+/** Whom rails are asked about. */
+const evidenceOf = {
+  collection: { prefix: 'col', operation: 'getEvidence' },
+  payout: { prefix: 'po', operation: 'getPayoutEvidence' },
+  refund: { prefix: 'rf', operation: 'getRefundEvidence' },
+} as const;
+
+export function showEvidence<Machine extends keyof typeof evidenceOf>(
+  { db, actors, callbacks, archive }: RailAdminDeps,
+  machine: Machine,
+) {
+  const { prefix, operation } = evidenceOf[machine];
   return forOperators({
     doc: described(
-      'getEvidence',
-      'What the rail answered about a collection, and what called back',
+      operation,
+      `What the rail answered about a ${machine}, and what called back`,
       200,
-      'Verbatim, oldest first; for a viewer with phones masked. Callbacks decide nothing: nobody signs them. In test mode what the steps of the payment tell of its rail.',
+      `Verbatim, oldest first; for a viewer with phones masked. Callbacks decide nothing: nobody signs them. In test mode what the steps of the ${machine} tell of its rail.`,
     ),
-    params: idParam('col'),
+    params: idParam(prefix),
     handler: async ({ params, principal }) => {
       const id = params.id;
       const masking = maskingFor(principal);
-      const { mode } = await found(actors.read({ machine: 'collection', id }));
+      const { mode } = await found(actors.read({ machine, id }));
       const [archived, kept, calledBack, past] = await Promise.all([
         archive.of('evidence', id),
         readAnswers(db, id, evidenceMax),
@@ -83,11 +94,11 @@ export function showEvidence({ db, actors, callbacks, archive }: RailAdminDeps) 
         mode === 'test' ? readHistory({ db, archive }, id, evidenceMax) : undefined,
       ]);
       const lines = past?.lines ?? [];
+      const about = { [machine]: id } as Record<Machine, string>;
       const body = {
-        object: 'evidence',
-        collection: id,
-        answers: [...withArchived(archived, railAnswersSpec.name, kept), ...answersIn(lines)].map((each) =>
-          presentAnswer(each, masking),
+        ...{ object: 'evidence', ...about },
+        answers: [...withArchived(archived, railAnswersSpec.name, kept), ...answersIn(machine, lines)].map(
+          (each) => presentAnswer(each, masking),
         ),
         archive: presentArchived(archived),
         callbacks: [...withArchived(archived, callbacksSpec.name, calledBack), ...callbacksIn(lines)].map(

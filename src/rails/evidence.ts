@@ -9,6 +9,7 @@ export const railAnswersSpec: MongoCollectionSpec = {
 };
 
 export interface RailAnswerDoc extends Doc {
+  /** What it is about: a collection, a payout or a refund. */
   collectionId: string;
   operation: 'push' | 'query' | 'reversal' | 'payout' | 'payout_query';
   /** What we made of it: the outcome's kind, and why where it decides nothing. */
@@ -49,11 +50,11 @@ export function answerWrite(
   return [{ op: 'insert', into: railAnswersSpec.name, doc, onDuplicate: 'race' }];
 }
 
-/** What a rail answered about a collection, oldest first. */
-export function readAnswers(db: Db, collectionId: string, limit: number): Promise<RailAnswerDoc[]> {
+/** What a rail answered about a collection, a payout or a refund, oldest first. */
+export function readAnswers(db: Db, id: string, limit: number): Promise<RailAnswerDoc[]> {
   return db
     .collection<RailAnswerDoc>(railAnswersSpec.name)
-    .find({ collectionId: { $eq: collectionId } })
+    .find({ collectionId: { $eq: id } })
     .sort({ at: 1 })
     .limit(limit)
     .toArray();

@@ -3,20 +3,27 @@ import type { CallbackDoc } from './callbacks.ts';
 import type { RailAnswerDoc } from './evidence.ts';
 
 /**
- * What the rail of test mode answered, read from the payment's history: it is a function in this process, so nothing
+ * What the rail of test mode answered, read from the history: it is a function in this process, so nothing
  * else of its answers is kept. What changed nothing left no line.
  */
 const operations: Readonly<Record<string, RailAnswerDoc['operation']>> = {
-  push: 'push',
-  ask: 'query',
-  reverse: 'reversal',
+  'collection.push': 'push',
+  'collection.ask': 'query',
+  'collection.reverse': 'reversal',
+  'payout.send': 'payout',
+  'payout.ask': 'payout_query',
+  'refund.reverse': 'reversal',
+  'refund.ask': 'query',
 };
 
-export function answersIn(lines: readonly StepLine[]): Omit<RailAnswerDoc, '_id' | 'collectionId'>[] {
+export function answersIn(
+  machine: string,
+  lines: readonly StepLine[],
+): Omit<RailAnswerDoc, '_id' | 'collectionId'>[] {
   return lines.flatMap(({ event, at }) => {
     const { type, askedAt, answer, ...rest } = event;
     const [asked = '', outcome = ''] = String(type).split('.');
-    const operation = operations[asked];
+    const operation = operations[`${machine}.${asked}`];
     if (!operation) return [];
     const kind = outcome === 'undecided' ? String(answer) : outcome;
     const said = { ...{ why: null, code: null, httpStatus: null }, text: JSON.stringify({ kind, ...rest }) };
@@ -36,5 +43,5 @@ export function callbacksIn(
 
 /** `bell.0`: whose it is stands above it. */
 function bellOf(causeId: string): string {
-  return causeId.replace(/^col_\w+\./, '');
+  return causeId.replace(/^[a-z]+_\w+\./, '');
 }

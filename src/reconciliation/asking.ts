@@ -10,7 +10,8 @@ import type { Db } from 'mongodb';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { holdersOf } from '../ledger/ledger.ts';
 import { type PayoutDoc, payoutsSpec } from '../payouts/payouts.ts';
-import { answerWrite, type Rails } from '../rails/rails.ts';
+import { answerWrite, type Evidence, type RailAnswerDoc, type Rails } from '../rails/rails.ts';
+import { type RefundDoc, refundsSpec, reversalOf } from '../refunds/refunds.ts';
 import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
 import { factsOf, type OwnFact, returnedBy } from './facts.ts';
 import { stampOf } from './matching.ts';
@@ -108,10 +109,8 @@ export async function askRail(deps: AskDeps, view: CallView): Promise<CallAnswer
   const { data } = view.doc as DifferenceDoc;
   const told = await lookedAt(deps.db, data);
   if (told) return agreed(data, told.agreed);
-  const payout = /:(po_[0-9A-Z]{26}):/.exec(data.entry ?? '')?.[1];
-  if (payout !== undefined) return askAboutPayout(deps, view, payout);
+  if (data.kind === 'missing_there') return askAbout(deps, view);
   if (data.collection === null) return unmoved;
-  if (data.kind === 'missing_there') return askAbout(deps, view, data.collection);
   const { id: callId } = view.call;
   await deps
     .actors()
@@ -123,18 +122,41 @@ export async function askRail(deps: AskDeps, view: CallView): Promise<CallAnswer
   return unmoved;
 }
 
-/** What the network itself says of a payment that its statement does not have. */
-async function askAbout(
+/** A network's answer to the question whether money moved as our books have it; neither of both: it does not say. */
+interface Word {
+  operation: RailAnswerDoc['operation'];
+  answer: { kind: string; why?: string; evidence?: Evidence };
+  confirms: readonly string[];
+  denies: readonly string[];
+}
+
+/** How networks are asked about each kind of what moves money there, by the prefix of its id. */
+const askers: Readonly<
+  Record<string, (deps: AskDeps, id: string, signal: AbortSignal) => Promise<Word | undefined>>
+> = { col: askAboutPayment, po: askAboutPayout, rf: askAboutRefund };
+
+/** What the network itself says of what our books have and its statement has not. */
+async function askAbout(deps: AskDeps, { doc, call, at, signal }: CallView): Promise<CallAnswer> {
+  const { entry } = (doc as DifferenceDoc).data;
+  const [, id = '', prefix = ''] = /:((col|po|rf)_[0-9A-Z]{26}):/.exec(entry ?? '') ?? [];
+  const word = await askers[prefix]?.(deps, id, signal);
+  if (!word) return unmoved;
+  const { operation, answer, confirms, denies } = word;
+  const writes = answerWrite({ id: call.id, collectionId: id, operation, askedAtMs: at }, answer);
+  if (confirms.includes(answer.kind)) return { event: { type: 'rail.confirmed' }, writes };
+  return denies.includes(answer.kind) ? { event: { type: 'rail.denied' }, writes } : { ...unmoved, writes };
+}
+
+async function askAboutPayment(
   { db, rails }: AskDeps,
-  { call, at, signal }: CallView,
-  collection: string,
-): Promise<CallAnswer> {
-  const rail = rails.live;
-  const doc = await db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: collection });
-  if (!rail || !doc) return unmoved;
-  const answer = await rail.queryStatus(
+  id: string,
+  signal: AbortSignal,
+): Promise<Word | undefined> {
+  const doc = await db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: id });
+  if (!rails.live || !doc) return undefined;
+  const answer = await rails.live.queryStatus(
     {
-      collectionId: doc._id,
+      collectionId: id,
       msisdn: doc.data.msisdn,
       amountTzs: Number(doc.data.amountTzs),
       pushedAtMs: doc.snapshot.context.pushedAt,
@@ -142,27 +164,22 @@ async function askAbout(
     },
     signal,
   );
-  const writes = answerWrite(
-    { id: call.id, collectionId: doc._id, operation: 'query', askedAtMs: at },
-    answer,
-  );
-  if (answer.kind === 'pending' || answer.kind === 'unknown') return { ...unmoved, writes };
-  const type = answer.kind === 'succeeded' ? 'rail.confirmed' : 'rail.denied';
-  return { event: { type }, writes };
+  const denies = ['failed', 'expired', 'reversed', 'notFound'];
+  return { operation: 'query', answer, confirms: ['succeeded'], denies };
 }
 
-/** The same of a payout that our books have and its statement has not. */
+/** That a payout is not found says nothing: it may be found later. */
 async function askAboutPayout(
   { db, rails }: AskDeps,
-  { call, at, signal }: CallView,
-  payout: string,
-): Promise<CallAnswer> {
+  id: string,
+  signal: AbortSignal,
+): Promise<Word | undefined> {
   const rail = rails.live?.payouts;
-  const doc = await db.collection<PayoutDoc>(payoutsSpec.name).findOne({ _id: payout });
-  if (!rail || !doc) return unmoved;
+  const doc = await db.collection<PayoutDoc>(payoutsSpec.name).findOne({ _id: id });
+  if (!rail || !doc) return undefined;
   const answer = await rail.queryPayout(
     {
-      payoutId: doc._id,
+      payoutId: id,
       msisdn: doc.data.account.number,
       amountTzs: Number(doc.data.amountTzs),
       sentAtMs: doc.snapshot.context.sentAt,
@@ -170,11 +187,20 @@ async function askAboutPayout(
     },
     signal,
   );
-  const about = { id: call.id, collectionId: doc._id, operation: 'payout_query', askedAtMs: at } as const;
-  const writes = answerWrite(about, answer);
-  if (answer.kind === 'paid') return { event: { type: 'rail.confirmed' }, writes };
-  const isDenied = answer.kind === 'failed' || answer.kind === 'returned';
-  return isDenied ? { event: { type: 'rail.denied' }, writes } : { ...unmoved, writes };
+  return { operation: 'payout_query', answer, confirms: ['paid'], denies: ['failed', 'returned'] };
+}
+
+/** By the reversal's own reference. */
+async function askAboutRefund(
+  { db, rails }: AskDeps,
+  id: string,
+  signal: AbortSignal,
+): Promise<Word | undefined> {
+  const doc = await db.collection<RefundDoc>(refundsSpec.name).findOne({ _id: id });
+  if (!rails.live?.queryReversal || !doc) return undefined;
+  const answer = await rails.live.queryReversal(reversalOf(doc), signal);
+  const denies = ['succeeded', 'failed', 'expired', 'notFound'];
+  return { operation: 'query', answer, confirms: ['reversed'], denies };
 }
 
 /** Tells the collection that its payment is proved. Made again it finds its own step. */

@@ -144,11 +144,10 @@ interface Answered {
 
 /** What is kept of a rail's answer, beside the payment's: the evidence, and an alert where we have to act on it. */
 function kept(view: CallView, operation: 'query' | 'reversal', answer: Answered): Write[] {
-  const { _id, merchantId, mode, data } = view.doc as RefundDoc;
+  const { _id, merchantId, mode } = view.doc;
   const { call, at, claimedAt } = view;
-  const { collectionId } = data;
   const askedAtMs = claimedAt ?? at;
-  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs }, answer);
+  const writes = answerWrite({ id: call.id, collectionId: _id, operation, askedAtMs }, answer);
   if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
   const { code, httpStatus, text } = answer.evidence ?? {};
   const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };

@@ -37,7 +37,8 @@ describe('a viewer', () => {
       (await test.call('GET', `/admin/deliveries?endpoint=${endpoint.id}`)).json.data[0];
     const delivery = await until(async () => (await tried())?.attempts > 0 && (await tried()));
     await plantEvidence(json.id);
-    await merchant.final((await merchant.create({ phone: payer })).json.id);
+    const paid = (await merchant.create({ phone: payer })).json;
+    await merchant.final(paid.id);
     const made = async (path: string, body: object) =>
       (await test.call('POST', path, { body: { ...body, reason: 'to look' }, at: 'operators' })).json;
     const since = new Date(Date.now() - limits.hourMs).toISOString();
@@ -49,10 +50,21 @@ describe('a viewer', () => {
     });
     const confirmed = { type: 'operator.confirmed', reason: 'to look' };
     await test.call('POST', `/admin/actors/${destination.id}/events`, { body: confirmed });
-    await merchant.settle();
+    const isAvailable = await until(async () => {
+      await merchant.settle();
+      return (await merchant.get('/v1/balance')).json.available > 1_500;
+    });
+    expect(isAvailable, 'settled').to.equal(true);
     const asked = { mode: 'test', amount: 1_000, destination: destination.id };
     const payout = await made(`/admin/merchants/${merchant.id}/payouts`, asked);
     const refused = await merchant.create({ amount: 1, reference: phone, description: [phone] });
+    const key = (await test.issueKey(merchant.id, 'test')).secret;
+    const refund = await test.call('POST', '/v1/refunds', {
+      token: key,
+      headers: { 'idempotency-key': 'to-look' },
+      body: { collection: paid.id, amount: 500 },
+    });
+    expect(refund.status, refund.text).to.equal(202);
     await test.service.wired.refusals.flush();
     const { date, difference, day } = await plantStatement();
     Object.assign(ids, {
@@ -62,6 +74,8 @@ describe('a viewer', () => {
       events: [delivery.event_id],
       replays: [replay.id],
       collections: [json.id],
+      payouts: [payout.id],
+      refunds: [refund.json.id],
       settlements: [settlement.id],
       'fee-plans': ['default'],
       reconciliations: [`rec.MPESA_TZ.${date}`],

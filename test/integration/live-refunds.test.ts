@@ -133,6 +133,9 @@ for (const mode of ['sync', 'async'] as const) {
       const date = eatDate(live.clock.now());
       const text = live.simulator.statement({ date });
       for (const refund of made) expect(text).to.include(`F${refund.slice('rf_0'.length)}`);
+      // One that is not in the file: the network has it all the same.
+      const unlisted = await order(id, 600);
+      await ended(unlisted);
       live.clock.advance(2 * dayMs);
       const { status, json } = await live.service.call(
         'POST',
@@ -150,11 +153,23 @@ for (const mode of ['sync', 'async'] as const) {
       const { data } = (
         await live.service.call('GET', `/admin/differences?reconciliation=${json.id}&limit=100`)
       ).json;
-      const told = data.map((row: { class: string; collection_id: string }) => [
+      const told = data.map((row: { class: string; collection_id: string; details: string }) => [
         row.class,
-        row.collection_id,
+        row.collection_id ?? row.details,
       ]);
-      expect(told).to.deep.equal([['reversed_there', other]]);
+      expect(told).to.have.deep.members([
+        ['reversed_there', other],
+        ['missing_there', `live:${unlisted}:paid`],
+      ]);
+      const { id: missing } = data.find((row: { class: string }) => row.class === 'missing_there');
+      const isConfirmed = await until(
+        async () => (await live.service.actor(missing)).state === 'awaitingFile',
+      );
+      expect(isConfirmed, (await live.service.actor(missing)).state).to.equal(true);
+      const evidence = await live.service.call('GET', `/admin/refunds/${unlisted}/evidence`);
+      expect(
+        evidence.json.answers.map(({ operation }: { operation: string }) => operation),
+      ).to.include.members(['reversal', 'query']);
     });
 
     it('leaves books that the auditor finds right', async () => {
