@@ -5,7 +5,7 @@ import { entryTypes } from '../../src/ledger/ledger.ts';
 import type { Merchant } from '../../src/principal.ts';
 import { deadly, deeds, stock, stocked, tour } from '../support/deeds.ts';
 import { Desk, splitPostings } from '../support/desk.ts';
-import { sized } from '../support/size.ts';
+import { isLong, sized } from '../support/size.ts';
 import { openTill, type Till } from '../support/till.ts';
 
 const noonMs = Date.parse('2026-11-21T09:00:00.000Z');
@@ -59,10 +59,8 @@ describe('money against a model', function () {
 
   it('keeps every invariant after each of any deeds in any order', async () => {
     // By their number and not by the time they take: a loaded machine does as much.
-    await fc.assert(property(undefined, deeds, sized(12, 40)), {
-      numRuns: sized(2, 120),
-      endOnFailure: sized(true, false),
-    });
+    const [walks, longest] = isLong ? [200, 40] : sized([2, 12], [12, 25]);
+    await fc.assert(property(undefined, deeds, longest), { numRuns: walks, endOnFailure: !isLong });
   });
 
   it('catches a mutant that posts outside the commit', async () => {

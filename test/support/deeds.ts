@@ -288,8 +288,10 @@ async function tourStatement(desk: Desk): Promise<void> {
   const to = await desk.pick('collections', 9);
   await desk.orderByTwo('differences', 0, { type: 'operator.ruled', collection: to!._id });
   await pass(desk, minuteMs, 1);
+  await desk.checkDays();
   await desk.order('ann', 'reconciliations', 0, { type: 'operator.closedDay' });
   await desk.drive();
+  await desk.checkDays();
 }
 
 /** Every way that money can go, in one walk, since a short run of random ones may miss a few. */

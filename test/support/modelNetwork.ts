@@ -115,7 +115,8 @@ export class ModelNetwork {
   async reverse(request: ReverseRequest): Promise<ReverseOutcome> {
     const { receipt, amountTzs } = request;
     const conversation = reversalReferenceOf(request);
-    this.#count(conversation);
+    // The return of a late payment may be sent again: it goes back once by its one reference.
+    if (request.refundId !== undefined) this.#count(conversation);
     const payment = this.book.find(receipt);
     if (payment) await this.book.settle(payment);
     const refused = { kind: 'failed', why: 'refused', code: 'rejected' } as const;

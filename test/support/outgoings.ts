@@ -31,7 +31,8 @@ export function payOut(desk: Desk, m: number, part: number, number: string | nul
     const destinationId = await enter(desk, wired, merchantId, number);
     const { available } = await readBalance(desk.till.db, merchantId, 'live');
     const { bounds, feeTzs } = wired.config.payouts;
-    const amountTzs = Math.max(bounds.minTzs, Math.floor(available * part) - feeTzs);
+    const wantedTzs = Math.max(bounds.minTzs, Math.floor(available * part) - feeTzs);
+    const amountTzs = Math.min(bounds.maxTzs, wantedTzs);
     const { requestId: stepId } = desk.requestBy('ann');
     const attendance = { stepId, cause: { kind: 'operator', id: 'ann' }, writes: () => [] } as const;
     const isThere = available >= amountTzs + feeTzs;
@@ -142,7 +143,9 @@ export function takeBack(desk: Desk, nth: number, part: number): Promise<void> {
     const payment = paid[nth % Math.max(1, paid.length)];
     if (!payment || leftOf(payment) <= 0) return;
     const amountTzs = payment.isOut ? leftOf(payment) : Math.max(1, Math.floor(leftOf(payment) * part));
-    await book.reverse(payment, `X${payment.reversals.size}${payment.reference.slice(2)}`, amountTzs);
+    const { reversals, reference } = payment;
+    // No reference of ours, and too short to be taken for one.
+    await book.reverse(payment, `customer.${reversals.size}.${reference.slice(-6)}`, amountTzs);
   });
 }
 
