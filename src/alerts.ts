@@ -39,9 +39,19 @@ export function raiseAlert(alert: Omit<AlertDoc, '_id' | 'at'> & { at: number })
   return { op: 'insert', into: alertsSpec.name, doc, onDuplicate: 'refuse' };
 }
 
+/** The write that raises one about an actor, for the commit of its step; `more`: about another, or with details. */
+export function alertOf(
+  { doc, at }: { doc: Pick<ActorDoc, '_id' | 'merchantId' | 'mode'>; at: number },
+  kind: string,
+  more: Partial<Pick<AlertDoc, 'about' | 'detail'>> = {},
+): Write {
+  const { _id: about, merchantId, mode } = doc;
+  return raiseAlert({ kind, at, about, merchantId, mode, ...more });
+}
+
 /** The alert of an actor that is set aside, for its commit. */
-export function quarantineAlert({ _id, merchantId, mode }: ActorDoc, why: string, at: number): Write[] {
-  return [raiseAlert({ kind: 'actor_quarantined', at, about: _id, merchantId, mode, detail: { why } })];
+export function quarantineAlert(doc: ActorDoc, why: string, at: number): Write[] {
+  return [alertOf({ doc, at }, 'actor_quarantined', { detail: { why } })];
 }
 
 interface AlertTellerOptions {

@@ -7,12 +7,11 @@ import {
   type NewActor,
   StepRefused,
   type StepView,
-  type Write,
   type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { CollectionEvent, collectionCalls, collectionWrites } from '../../machines/collection.ts';
-import { raiseAlert } from '../alerts.ts';
+import { alertOf } from '../alerts.ts';
 import { type ComingEvent, eventId, recordEvent } from '../events/events.ts';
 import {
   collectionSucceeded,
@@ -26,17 +25,20 @@ import {
   receiptsSpec,
   successProvedFalse,
 } from '../ledger/ledger.ts';
-import { limits } from '../limits.ts';
 import type { Mishap } from '../mode.ts';
 import {
-  answerWrite,
+  type AnswersOf,
+  asksWhenDue,
+  callsOver,
   claimedCodes,
-  type Evidence,
-  type Fault,
+  forAnother,
+  isLeft,
+  kept,
   type PushOutcome,
   type Rail,
   type Rails,
   type StatusAnswer,
+  sentOnce,
   testMishap,
 } from '../rails/rails.ts';
 import { type CollectionDoc, presentCollection } from './present.ts';
@@ -111,15 +113,6 @@ export function collectionWriteEffects(deps: CollectionDeps): Writes {
     stripe: deps.stripe(),
   });
   const idOf = (step: StepView) => eventId(step.doc._id, step.doc.seq, step.at);
-  const alert = (kind: string, step: StepView) => [
-    raiseAlert({
-      kind,
-      at: step.at,
-      about: step.doc._id,
-      merchantId: step.doc.merchantId,
-      mode: step.doc.mode,
-    }),
-  ];
   return {
     postCapture: async (step) => {
       const payment = paymentOf(step);
@@ -153,8 +146,8 @@ export function collectionWriteEffects(deps: CollectionDeps): Writes {
       return post(successProvedFalse(payment, capture.entry._id, capture.from));
     },
     openRefund: async (step) => ({ actors: [await deps.refundOf(collectionOf(step), step)] }),
-    recordContradiction: (step) => alert('contradiction', step),
-    raiseAlert: (step, params) => alert(String(params.kind), step),
+    recordContradiction: (step) => [alertOf(step, 'contradiction')],
+    raiseAlert: (step, params) => [alertOf(step, String(params.kind))],
   };
 }
 
@@ -180,34 +173,20 @@ async function refuseKnownReceipt(db: Db, { mode, collectionId, providerReferenc
 
 /** Made after the commit, in the order of the chart. */
 export function collectionCallEffects(deps: CollectionDeps): Calls {
-  /** Makes a call over the rail of its mode. A process that has none leaves it to others; a push may be too late for that. */
-  const onRail =
-    (
-      work: (rail: Rail, view: CallView) => ReturnType<CallEffect['run']>,
-      without: (view: CallView) => CallAnswer | CallPostponed = () => forAnother,
-    ): CallEffect['run'] =>
-    async (view) => {
-      const rail = deps.rails[view.doc.mode];
-      return rail ? work(rail, view) : without(view);
-    };
+  const onRail = callsOver((mode) => deps.rails[mode]);
   return {
     pushPrompt: {
       // A synchronous push waits for a customer: 20 pushes a second × 60 s to a PIN, and some room.
       concurrency: 2_000,
       patienceMs: 150_000,
-      factual: true,
-      atMostOnce: {
-        pickupMs: limits.pickupMs,
-        lost: (call, at) => ({ type: 'push.unknown', at, askedAt: call.startedAt?.getTime() }),
-      },
+      ...sentOnce('push.unknown'),
       run: onRail(push, pushWithoutRail),
     },
     askRail: {
       concurrency: 100,
       patienceMs: 30_000,
-      factual: true,
+      ...asksWhenDue,
       onlyAsks: true,
-      notBefore: (context) => context.askedAt as number,
       run: onRail((rail, view) => ask(rail, view, () => claimedCodes(deps.db, view.doc._id))),
     },
     reversePayment: {
@@ -219,43 +198,11 @@ export function collectionCallEffects(deps: CollectionDeps): Calls {
     askReturn: {
       concurrency: 10,
       patienceMs: 60_000,
-      factual: true,
-      notBefore: (context) => context.askedAt as number,
+      ...asksWhenDue,
       run: onRail(askReturn),
     },
   };
 }
-
-/** Answers carry when they were asked; the engine adds when they came (`at`). */
-type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
-type EventOf<Kind extends string> = Untimed<Extract<CollectionEvent, { type: `${Kind}.${string}` }>>;
-
-interface Answered {
-  kind: string;
-  why?: string;
-  fault?: Fault;
-  evidence?: Evidence;
-}
-
-/** What is kept of a rail's answer: the evidence, and an alert where we or the rail have to act on it. */
-function kept(
-  { doc, call, at, claimedAt }: CallView,
-  operation: 'push' | 'query' | 'reversal',
-  answer: Answered,
-): Write[] {
-  const { _id: collectionId, merchantId, mode } = doc;
-  // A push waits for a session and for its phone before it is claimed: it was asked when the first byte left.
-  const askedAtMs = claimedAt ?? at;
-  const writes = answerWrite({ id: call.id, collectionId, operation, askedAtMs }, answer);
-  if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
-  const { code, httpStatus, text } = answer.evidence ?? {};
-  const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
-  const alert = raiseAlert({ kind: 'rail_refused', at, about: collectionId, merchantId, mode, detail });
-  return [...writes, alert];
-}
-
-/** This process has no rail for the payment (its settings lack one): a worker that has it takes the call. */
-const forAnother: CallPostponed = { postponeMs: 2_000 };
 
 /** Nobody needs a rail to know that it is too late. */
 function pushWithoutRail({ doc, at }: CallView): CallAnswer | CallPostponed {
@@ -277,17 +224,14 @@ async function push(rail: Rail, view: CallView): Promise<CallAnswer | CallLeft> 
     },
     signal,
   );
-  const { claimedAt } = view;
-  // Nothing was begun: a process that goes on makes it.
-  const isLeft = outcome.kind === 'notAttempted' && outcome.why === 'stopping' && claimedAt === undefined;
-  if (isLeft) return { left: true };
-  return { event: pushEvent(outcome, claimedAt ?? at), writes: kept(view, 'push', outcome) };
+  if (isLeft(view, outcome)) return { left: true };
+  return { event: pushEvent(outcome, view.claimedAt ?? at), writes: kept(view, 'push', outcome) };
 }
 
 /** The network is well; the customer had other prompts to answer. */
 const busy = { code: 'payer_busy' } as const;
 
-function pushEvent(outcome: PushOutcome, askedAt: number): EventOf<'push'> {
+function pushEvent(outcome: PushOutcome, askedAt: number): AnswersOf<CollectionEvent, 'push'> {
   switch (outcome.kind) {
     case 'succeeded':
       return { type: 'push.succeeded', askedAt, receipt: outcome.receipt };
@@ -335,7 +279,7 @@ async function askReturn(rail: Rail, view: CallView): Promise<CallAnswer> {
   return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
 }
 
-function askEvent(answer: StatusAnswer, askedAt: number): EventOf<'ask'> {
+function askEvent(answer: StatusAnswer, askedAt: number): AnswersOf<CollectionEvent, 'ask'> {
   switch (answer.kind) {
     case 'succeeded':
       return { type: 'ask.succeeded', askedAt, receipt: answer.receipt };

@@ -6,7 +6,6 @@ import {
   type MachineDefinition,
   type StepView,
   stateText,
-  type Write,
   type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
@@ -19,7 +18,7 @@ import {
   type payoutWrites,
 } from '../../machines/payout.ts';
 import { type scheduleCalls, scheduleMachine, type scheduleWrites } from '../../machines/schedule.ts';
-import { raiseAlert } from '../alerts.ts';
+import { alertOf } from '../alerts.ts';
 import { type DeliveriesOf, eventId, recordEvent } from '../events/events.ts';
 import {
   hold,
@@ -31,15 +30,17 @@ import {
   payoutReturned,
   post,
 } from '../ledger/ledger.ts';
-import { limits } from '../limits.ts';
 import {
-  answerWrite,
-  type Evidence,
-  type Fault,
+  type AnswersOf,
+  asksWhenDue,
+  callsOver,
+  isLeft,
+  kept,
   type PayoutAnswer,
   type PayoutRail,
   type Rails,
   type SendOutcome,
+  sentOnce,
 } from '../rails/rails.ts';
 import { outermost } from '../standing.ts';
 import { givenBack } from './bounds.ts';
@@ -92,9 +93,6 @@ function eventOf({ doc, at }: StepView) {
 
 /** Made inside the commit, in the order of the chart. */
 export function payoutWriteEffects({ db, deliveriesOf }: PayoutDeps): Writes {
-  const alert = (kind: string, { doc, at }: StepView) => [
-    raiseAlert({ kind, at, about: doc._id, merchantId: doc.merchantId, mode: doc.mode }),
-  ];
   return {
     holdMoney: (step) => hold(db, payoutHeld(payoutOf(step))),
     postPaid: (step) => post(payoutPaid(payoutOf(step))),
@@ -107,69 +105,29 @@ export function payoutWriteEffects({ db, deliveriesOf }: PayoutDeps): Writes {
       return [recordEvent({ ...eventOf(step), collectionId: doc._id, data: presentPayout(doc) })];
     },
     openDeliveries: async (step) => ({ actors: await deliveriesOf(eventOf(step)) }),
-    recordContradiction: (step) => alert('contradiction', step),
-    raiseAlert: (step, params) => alert(String(params.kind), step),
+    recordContradiction: (step) => [alertOf(step, 'contradiction')],
+    raiseAlert: (step, params) => [alertOf(step, String(params.kind))],
   };
 }
 
 /** Made after the commit, in the order of the chart. */
 export function payoutCallEffects(deps: PayoutDeps): Calls {
-  /** A process whose settings lack the rail leaves its calls to others. */
-  const onRail =
-    (work: (rail: PayoutRail, view: CallView) => ReturnType<CallEffect['run']>): CallEffect['run'] =>
-    async (view) => {
-      const rail = deps.rails[view.doc.mode]?.payouts;
-      return rail ? work(rail, view) : { postponeMs: 2 * limits.secondMs };
-    };
+  const onRail = callsOver((mode) => deps.rails[mode]?.payouts);
   return {
     sendMoney: {
       concurrency: 50,
       patienceMs: 150_000,
-      factual: true,
-      atMostOnce: {
-        pickupMs: limits.pickupMs,
-        lost: (call, at) => ({ type: 'send.unknown', at, askedAt: call.startedAt?.getTime() }),
-      },
+      ...sentOnce('send.unknown'),
       run: onRail((rail, view) => send(rail, view, deps)),
     },
     askPayout: {
       concurrency: 20,
       patienceMs: 30_000,
-      factual: true,
+      ...asksWhenDue,
       onlyAsks: true,
-      notBefore: (context) => context.askedAt as number,
       run: onRail(ask),
     },
   };
-}
-
-type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
-type EventOf<Kind extends string> = Untimed<Extract<PayoutEvent, { type: `${Kind}.${string}` }>>;
-
-interface Answered {
-  kind: string;
-  why?: string;
-  code?: string;
-  fault?: Fault;
-  evidence?: Evidence;
-}
-
-/** What is kept of a rail's answer: the evidence, and an alert where we or the rail have to act on it. */
-function kept(
-  { doc, call, at, claimedAt }: CallView,
-  operation: 'payout' | 'payout_query',
-  answer: Answered,
-): Write[] {
-  const { _id, merchantId, mode } = doc;
-  const writes = answerWrite(
-    { id: call.id, collectionId: _id, operation, askedAtMs: claimedAt ?? at },
-    answer,
-  );
-  if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
-  const { code, httpStatus, text } = answer.evidence ?? {};
-  const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
-  const kind = answer.code === 'float_insufficient' ? 'float_low' : 'rail_refused';
-  return [...writes, raiseAlert({ kind, at, about: _id, merchantId, mode, detail })];
 }
 
 /** A destination that was removed meanwhile gets nothing. */
@@ -203,14 +161,11 @@ async function send(
     },
     signal,
   );
-  const { claimedAt } = view;
-  // Nothing was begun: a process that goes on makes it.
-  const isLeft = outcome.kind === 'notAttempted' && outcome.why === 'stopping' && claimedAt === undefined;
-  if (isLeft) return { left: true };
-  return { event: sendEvent(outcome, claimedAt ?? at), writes: kept(view, 'payout', outcome) };
+  if (isLeft(view, outcome)) return { left: true };
+  return { event: sendEvent(outcome, view.claimedAt ?? at), writes: kept(view, 'payout', outcome) };
 }
 
-function sendEvent(outcome: SendOutcome, askedAt: number): EventOf<'send'> {
+function sendEvent(outcome: SendOutcome, askedAt: number): AnswersOf<PayoutEvent, 'send'> {
   switch (outcome.kind) {
     case 'paid':
       return { type: 'send.paid', askedAt, receipt: outcome.receipt };
@@ -239,7 +194,7 @@ async function ask(rail: PayoutRail, view: CallView): Promise<CallAnswer> {
   return { event: askEvent(answer, at), writes: kept(view, 'payout_query', answer) };
 }
 
-function askEvent(answer: PayoutAnswer, askedAt: number): EventOf<'ask'> {
+function askEvent(answer: PayoutAnswer, askedAt: number): AnswersOf<PayoutEvent, 'ask'> {
   switch (answer.kind) {
     case 'paid':
       return { type: 'ask.paid', askedAt, receipt: answer.receipt };
@@ -260,10 +215,9 @@ function worded({ message }: { message?: string }): { message?: string } {
 
 function scheduleWriteEffects(): Record<(typeof scheduleWrites)[number], WriteEffect> {
   return {
-    raiseAlert: ({ doc, at }, params) => {
-      const { _id: about, merchantId, mode, snapshot } = doc;
-      const { pausedBy } = snapshot.context as { pausedBy?: string };
-      return [raiseAlert({ kind: String(params.kind), at, about, merchantId, mode, detail: { pausedBy } })];
+    raiseAlert: (step, params) => {
+      const { pausedBy } = step.doc.snapshot.context as { pausedBy?: string };
+      return [alertOf(step, String(params.kind), { detail: { pausedBy } })];
     },
   };
 }

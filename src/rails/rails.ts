@@ -9,6 +9,7 @@ export {
   railOperations,
 } from './breakers.ts';
 export { type CallbackDoc, Callbacks, callbacksSpec, claimedCodes, lastCallbackAt } from './callbacks.ts';
+export { type AnswersOf, asksWhenDue, callsOver, forAnother, isLeft, kept, sentOnce } from './calling.ts';
 export { type Channel, channels } from './channels.ts';
 export { answerWrite, type RailAnswerDoc, railAnswersSpec, readAnswers } from './evidence.ts';
 export { GuardedRail } from './guarded.ts';

@@ -5,7 +5,7 @@ import {
   reconciliationMachine,
   type reconciliationWrites,
 } from '../../machines/reconciliation.ts';
-import { raiseAlert } from '../alerts.ts';
+import { alertOf } from '../alerts.ts';
 import {
   floatMoved,
   post,
@@ -68,7 +68,7 @@ export function reconciliationWriteEffects(): Record<(typeof reconciliationWrite
       ];
     },
     openDifferences: (step) => ({ actors: detailOf(step).differences ?? [] }),
-    raiseAlert: (step, { kind }) => [alertOf(step, String(kind), step.doc._id)],
+    raiseAlert: (step, { kind }) => [alertAbout(step, String(kind))],
   };
 }
 
@@ -97,7 +97,7 @@ export function differenceWriteEffects(): Record<(typeof differenceWrites)[numbe
     },
     raiseAlert: (step, { kind }) => {
       const { collection } = (step.doc as DifferenceDoc).data;
-      return [alertOf(step, String(kind), (kind === 'contradiction' && collection) || step.doc._id)];
+      return [alertAbout(step, String(kind), (kind === 'contradiction' && collection) || undefined)];
     },
   };
 }
@@ -122,9 +122,8 @@ function factOf({ doc, event, at }: StepView, fact: string): StatementFact {
   };
 }
 
-function alertOf({ doc, at }: StepView, kind: string, about: string) {
-  const { merchantId, mode } = doc;
-  return raiseAlert({ kind, at, about, merchantId, mode, detail: { told_by: doc._id } });
+function alertAbout(step: StepView, kind: string, about = step.doc._id) {
+  return alertOf(step, kind, { about, detail: { told_by: step.doc._id } });
 }
 
 /** Networks' statements, and where they and the books do not agree. */

@@ -3,13 +3,11 @@ import {
   type CallAnswer,
   type CallEffect,
   type CallLeft,
-  type CallPostponed,
   type CallView,
   type MachineDefinition,
   type Migration,
   type StepView,
   stateText,
-  type Write,
   type WriteEffect,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
@@ -20,7 +18,7 @@ import {
   refundMachine,
   type refundWrites,
 } from '../../machines/refund.ts';
-import { raiseAlert } from '../alerts.ts';
+import { alertOf } from '../alerts.ts';
 import { type DeliveriesOf, type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
   hold,
@@ -33,13 +31,17 @@ import {
 } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import {
-  answerWrite,
+  type AnswersOf,
+  asksWhenDue,
+  callsOver,
   type Evidence,
-  type Fault,
+  isLeft,
+  kept,
   type Rail,
   type Rails,
   type ReverseOutcome,
   type StatusAnswer,
+  sentOnce,
 } from '../rails/rails.ts';
 import { outermost } from '../standing.ts';
 import { type RefundDoc, refundsSpec, reversalOf } from './documents.ts';
@@ -78,9 +80,6 @@ function eventOf({ doc, at }: StepView) {
 
 /** Made inside the commit, in the order of the chart. */
 export function refundWriteEffects({ db, deliveriesOf }: RefundDeps): Writes {
-  const alert = (kind: string, { doc, at }: StepView) => [
-    raiseAlert({ kind, at, about: doc._id, merchantId: doc.merchantId, mode: doc.mode }),
-  ];
   return {
     holdMoney: (step) => hold(db, refundHeld(postingOf(step))),
     postPaid: (step) => post(refundPaid(postingOf(step))),
@@ -92,67 +91,30 @@ export function refundWriteEffects({ db, deliveriesOf }: RefundDeps): Writes {
       return [recordEvent({ ...eventOf(step), collectionId, data: presentRefund(doc) })];
     },
     openDeliveries: async (step) => ({ actors: await deliveriesOf(eventOf(step)) }),
-    recordContradiction: (step) => alert('contradiction', step),
-    raiseAlert: (step, params) => alert(String(params.kind), step),
+    recordContradiction: (step) => [alertOf(step, 'contradiction')],
+    raiseAlert: (step, params) => [alertOf(step, String(params.kind))],
   };
 }
 
 /** Made after the commit, in the order of the chart. */
 export function refundCallEffects(deps: RefundDeps): Calls {
-  /** A process whose settings lack the rail leaves its calls to others. */
-  const onRail =
-    (work: (rail: Rail, view: CallView) => ReturnType<CallEffect['run']>): CallEffect['run'] =>
-    async (view) => {
-      const rail = deps.rails[view.doc.mode];
-      return rail ? work(rail, view) : forAnother;
-    };
+  const onRail = callsOver((mode) => deps.rails[mode]);
   return {
     sendRefund: {
       concurrency: 10,
       patienceMs: 150_000,
-      factual: true,
-      atMostOnce: {
-        pickupMs: limits.pickupMs,
-        lost: (call, at) => ({ type: 'reverse.unknown', at, askedAt: call.startedAt?.getTime() }),
-      },
+      ...sentOnce('reverse.unknown'),
       run: onRail(send),
     },
     askRefund: {
       concurrency: 10,
       patienceMs: 60_000,
-      factual: true,
+      ...asksWhenDue,
       onlyAsks: true,
-      notBefore: (context) => context.askedAt as number,
       run: onRail(ask),
     },
     tellCollection: { concurrency: 20, patienceMs: 15_000, run: (view) => tellCollection(deps, view) },
   };
-}
-
-const forAnother: CallPostponed = { postponeMs: 2 * limits.secondMs };
-
-type Untimed<Event> = Event extends { at: number } ? Omit<Event, 'at'> & Record<string, unknown> : never;
-type EventOf<Kind extends string> = Untimed<Extract<RefundEvent, { type: `${Kind}.${string}` }>>;
-
-interface Answered {
-  kind: string;
-  why?: string;
-  code?: string;
-  fault?: Fault;
-  evidence?: Evidence;
-}
-
-/** What is kept of a rail's answer, beside the payment's: the evidence, and an alert where we have to act on it. */
-function kept(view: CallView, operation: 'query' | 'reversal', answer: Answered): Write[] {
-  const { _id, merchantId, mode } = view.doc;
-  const { call, at, claimedAt } = view;
-  const askedAtMs = claimedAt ?? at;
-  const writes = answerWrite({ id: call.id, collectionId: _id, operation, askedAtMs }, answer);
-  if (answer.fault !== 'us' && answer.fault !== 'provider') return writes;
-  const { code, httpStatus, text } = answer.evidence ?? {};
-  const detail = { fault: answer.fault, why: answer.why, code, httpStatus, text };
-  const kind = answer.code === 'float_insufficient' ? 'float_low' : 'rail_refused';
-  return [...writes, raiseAlert({ kind, at, about: _id, merchantId, mode, detail })];
 }
 
 /** What waits for a session is not claimed yet: whatever becomes of this process, another sends it. */
@@ -168,14 +130,11 @@ async function send(rail: Rail, view: CallView): Promise<CallAnswer | CallLeft> 
         signal,
       )
     : { kind: 'failed', why: 'not_supported', code: 'rejected' };
-  const { claimedAt } = view;
-  // Nothing was begun: a process that goes on makes it.
-  const isLeft = outcome.kind === 'notAttempted' && outcome.why === 'stopping' && claimedAt === undefined;
-  if (isLeft) return { left: true };
-  return { event: sendEvent(outcome, claimedAt ?? at), writes: kept(view, 'reversal', outcome) };
+  if (isLeft(view, outcome)) return { left: true };
+  return { event: sendEvent(outcome, view.claimedAt ?? at), writes: kept(view, 'reversal', outcome) };
 }
 
-function sendEvent(outcome: ReverseOutcome, askedAt: number): EventOf<'reverse'> {
+function sendEvent(outcome: ReverseOutcome, askedAt: number): AnswersOf<RefundEvent, 'reverse'> {
   switch (outcome.kind) {
     case 'succeeded':
       return { type: 'reverse.succeeded', askedAt, receipt: outcome.receipt ?? null };
@@ -196,7 +155,7 @@ async function ask(rail: Rail, view: CallView): Promise<CallAnswer> {
   return { event: askEvent(answer, at), writes: kept(view, 'query', answer) };
 }
 
-function askEvent(answer: StatusAnswer, askedAt: number): EventOf<'ask'> {
+function askEvent(answer: StatusAnswer, askedAt: number): AnswersOf<RefundEvent, 'ask'> {
   switch (answer.kind) {
     case 'reversed':
       return { type: 'ask.reversed', askedAt, receipt: answer.receipt ?? null };

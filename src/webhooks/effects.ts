@@ -13,7 +13,7 @@ import {
 } from '../../machines/delivery.ts';
 import { type endpointCalls, endpointMachine, type endpointWrites } from '../../machines/endpoint.ts';
 import { type replayCalls, replayMachine } from '../../machines/replay.ts';
-import { raiseAlert } from '../alerts.ts';
+import { alertOf } from '../alerts.ts';
 import { type AttemptDeps, attempt, laneOf } from './attempt.ts';
 import {
   type AttemptDoc,
@@ -77,15 +77,7 @@ function deliveryCallEffects(deps: WebhookDeps): Record<(typeof deliveryCalls)[n
 
 function endpointWriteEffects(): Record<(typeof endpointWrites)[number], WriteEffect> {
   return {
-    raiseAlert: (step, params) => [
-      raiseAlert({
-        kind: String(params.kind),
-        at: step.at,
-        about: step.doc._id,
-        merchantId: step.doc.merchantId,
-        mode: step.doc.mode,
-      }),
-    ],
+    raiseAlert: (step, params) => [alertOf(step, String(params.kind))],
   };
 }
 
