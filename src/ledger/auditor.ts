@@ -219,7 +219,7 @@ export async function* checkTouched(
   const others = own ? [{ $match: { $nor: [{ _id: own }] } }] : [];
   // Whoever posts beside collections posts rare facts, which have an index: a day's captures are not read for each kind.
   const rarely = rules.machine === 'collection' ? {} : { type: { $in: [...rareTypes] } };
-  const { eventField } = rules;
+  const { eventField, namedIn } = rules;
   const events = [{ $match: { _id: idsIn('evt', span) } }, { $project: { _id: 0, id: `$${eventField}` } }];
   const touched = db
     .collection('journal_entries')
@@ -228,6 +228,9 @@ export async function* checkTouched(
         { $match: { ...postedIn(span), ...rarely, 'source.machine': rules.machine } },
         { $project: { _id: 0, id: '$source.id' } },
         ...(eventField ? [{ $unionWith: { coll: 'events', pipeline: events } }] : []),
+        ...(namedIn
+          ? [{ $unionWith: { coll: namedIn.stored, pipeline: namesIn(namedIn, rules, span) } }]
+          : []),
         { $group: { _id: '$id' } },
         ...known,
         ...others,
@@ -242,6 +245,11 @@ export async function* checkTouched(
     ids = [];
   }
   if (ids.length > 0) yield* rules.check(db, { $in: ids }, checked, understood);
+}
+
+/** The actors of a span that something else names. */
+function namesIn({ field }: { field: string }, { prefix }: ActorRules, span: Span): Document[] {
+  return [{ $match: { [field]: idsIn(prefix, span) } }, { $project: { _id: 0, id: `$${field}` } }];
 }
 
 async function* checkClosings(db: Db, since: Date | null): AsyncGenerator<Breach> {

@@ -62,6 +62,10 @@ export type Breach =
   | ({ kind: 'holding.differs'; state: string; wrong: string } & AboutHolder)
   /** An actor that does not say what it is about: nothing can be said of its money. */
   | ({ kind: 'holding.malformed' } & AboutHolder)
+  /** A schedule made this payout for a date that it has not claimed by it: it could make another. */
+  | ({ kind: 'schedule.unclaimed'; date: string } & AboutHolder)
+  /** A schedule has claimed a date by this payout, and made none such: the merchant was not paid. */
+  | ({ kind: 'schedule.unpaid'; claim: string } & AboutHolder)
   /** More of a collection went back, or is on its way, than came in. */
   | ({ kind: 'refund.exceeds'; amountTzs: number; backTzs: number } & AboutCollection)
   /** A collection counts other refunds than there are. */
@@ -132,6 +136,9 @@ const sentences: Sentences = {
   'holding.differs': (b) =>
     `${b.actorId} is ${b.state}, and its money is not where it belongs then: ${b.wrong}.`,
   'holding.malformed': (b) => `${b.actorId} cannot be read, so nothing can be said of its money.`,
+  'schedule.unclaimed': (b) =>
+    `${b.actorId} was made by a schedule for ${b.date}, which is not claimed by it: another could be made.`,
+  'schedule.unpaid': (b) => `${b.claim} is claimed by ${b.actorId}, and there is no such payout of it.`,
   'refund.exceeds': (b) =>
     `Of ${b.collectionId} came ${b.amountTzs}, and ${b.backTzs} went back or are on their way.`,
   'refund.miscounted': (b) =>

@@ -86,6 +86,8 @@ export interface ActorRules {
   prefix: IdPrefix;
   /** The field of an event that names one; absent: what its entries say is all that there is to compare. */
   eventField?: string;
+  /** Where else they are named, by which field: what names one that is not there is met by it. */
+  namedIn?: { stored: string; field: string };
   /** What the rules read of its document: a change of anything else changes no verdict. */
   fields: Readonly<Record<string, 1>>;
   /** What is wrong with these ids, whether there is such an actor or only something about it. Counts what it saw. */

@@ -88,6 +88,7 @@ export function prefixOf(chart: string): IdPrefix {
 async function* checkHoldings(db: Db, machine: Holders, ids: Ids): AsyncGenerator<Breach> {
   const cases = await readCases(db, machine, ids);
   for (const each of cases) yield* faultsOf(machine, each);
+  if (machine === 'payout') yield* checkScheduled(db, ids);
   if (machine === 'refund') {
     const known = cases.map(({ holder }) => holder?.data?.collectionId);
     yield* checkRefunded(db, [...new Set(known.filter((id) => typeof id === 'string'))]);
@@ -117,9 +118,13 @@ async function readCases(db: Db, machine: Holders, ids: Ids): Promise<Case[]> {
 
 const fields = { mode: 1, merchantId: 1, state: 1, data: 1, 'snapshot.context': 1 } as const;
 
+/** What says that a schedule made a payout for a date: `{schedule}:{date}`. */
+const claims = 'scheduled_payouts';
+
 function rulesOf(machine: Holders): ActorRules {
   const { plural, prefix } = kept[machine];
-  return { machine, plural, prefix, fields, check: (db, ids) => checkHoldings(db, machine, ids) };
+  const named = machine === 'payout' ? { namedIn: { stored: claims, field: 'payoutId' } } : {};
+  return { machine, plural, prefix, fields, ...named, check: (db, ids) => checkHoldings(db, machine, ids) };
 }
 
 /** How the auditor looks at each kind. */
@@ -192,6 +197,58 @@ function changesIn(entries: readonly EntryRow[]): Map<AccountKind, number> {
     changes.set(kind, (changes.get(kind) ?? 0) + grown);
   }
   return changes;
+}
+
+interface Claim {
+  _id: string;
+  payoutId: string;
+}
+interface Scheduled {
+  _id: string;
+  mode: Mode;
+  merchantId: string;
+  data: { scheduledFor: string };
+  snapshot: { context: { madeBy?: string } };
+}
+
+/**
+ * A schedule pays once for a date: each payout of one has claimed its date, and each claim has its payout. They are made in
+ * one commit.
+ */
+async function* checkScheduled(db: Db, ids: Ids): AsyncGenerator<Breach> {
+  const { payouts, claimed, schedules } = await snapshotRead(db, async (options) => {
+    const made = { _id: ids, 'data.scheduledFor': { $type: 'string' as const } };
+    const found = await db.collection<Claim>(claims).find({ payoutId: ids }, options).toArray();
+    const owners = [...new Set(found.map(({ _id }) => _id.split(':', 1)[0]!))];
+    return {
+      payouts: await db.collection<Scheduled>('payouts').find(made, options).toArray(),
+      claimed: found,
+      schedules: await db
+        .collection<Pick<Holder, '_id' | 'mode' | 'merchantId'>>('schedules')
+        .find({ _id: { $in: owners } }, options)
+        .project<Pick<Holder, '_id' | 'mode' | 'merchantId'>>({ mode: 1, merchantId: 1 })
+        .toArray(),
+    };
+  });
+  const claimOf = ({ data, snapshot }: Scheduled) => `${snapshot.context.madeBy}:${data.scheduledFor}`;
+  for (const payout of payouts) {
+    const { _id: actorId, mode, merchantId, data } = payout;
+    if (claimed.some(({ _id, payoutId }) => payoutId === actorId && _id === claimOf(payout))) continue;
+    yield {
+      kind: 'schedule.unclaimed',
+      machine: 'payout',
+      mode,
+      merchantId,
+      actorId,
+      date: data.scheduledFor,
+    };
+  }
+  for (const { _id: claim, payoutId: actorId } of claimed) {
+    if (payouts.some((payout) => payout._id === actorId && claimOf(payout) === claim)) continue;
+    const owner = schedules.find(({ _id }) => claim.startsWith(`${_id}:`));
+    const whose = { mode: owner?.mode ?? ('live' as const), merchantId: owner?.merchantId ?? null };
+    yield { kind: 'schedule.unpaid', machine: 'payout', ...whose, actorId, claim };
+  }
 }
 
 interface Refunded {

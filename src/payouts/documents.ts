@@ -93,7 +93,10 @@ export interface ScheduledDoc extends Doc {
   payoutId: string;
 }
 
-export const scheduledPayoutsSpec: MongoCollectionSpec = { name: 'scheduled_payouts' };
+export const scheduledPayoutsSpec: MongoCollectionSpec = {
+  name: 'scheduled_payouts',
+  indexes: [{ key: { payoutId: 1 } }],
+};
 
 /** Payouts that were written into one file for the bank. Which they are, the payouts themselves say. */
 export interface BankFileDoc extends Doc {

@@ -41,6 +41,12 @@ export async function plantPosted(histories: Histories, planted: JournalEntry): 
   await histories.written(post(sound).filter(({ into }) => into === 'balances'));
 }
 
+const ofSchedule = { 'data.scheduledFor': '2026-11-21', 'snapshot.context.madeBy': 'sch_a' };
+
+async function claim({ db }: Histories, payoutId: string): Promise<void> {
+  await db.collection<Doc>('scheduled_payouts').insertOne({ _id: 'sch_a:2026-11-21', payoutId });
+}
+
 /** Faults of payouts, refunds, settlements, differences and statements. */
 export const outgoingFaults: Fault[] = [
   {
@@ -139,6 +145,33 @@ export const outgoingFaults: Fault[] = [
       }),
     finds: ['entry.malformed', 'holding.differs'],
     says: /fee revenue changed by 0 and not by 250; suspense changed by 250 and not at all/,
+  },
+  {
+    fault: 'a payout of a schedule whose date nobody claimed',
+    plant: (histories) => set(histories, 'payouts', histories.outgoing.payout.paid.source.id, ofSchedule),
+    finds: ['schedule.unclaimed'],
+    says: /was made by a schedule for 2026-11-21, which is not claimed by it/,
+  },
+  {
+    fault: 'a date that a schedule claimed by a payout of somebody else',
+    plant: (histories) => claim(histories, histories.outgoing.payout.paid.source.id),
+    finds: ['schedule.unpaid'],
+    says: /sch_a:2026-11-21 is claimed by po_\w+, and there is no such payout of it/,
+  },
+  {
+    fault: 'a date that a schedule claimed by a payout that does not exist',
+    plant: (histories) => claim(histories, payoutAt(startMs).source.id),
+    finds: ['schedule.unpaid'],
+    says: /there is no such payout/,
+  },
+  {
+    fault: 'a date of a schedule that another payout claimed',
+    async plant(histories) {
+      const { paid, failed } = histories.outgoing.payout;
+      await set(histories, 'payouts', paid.source.id, ofSchedule);
+      await claim(histories, failed.source.id);
+    },
+    finds: ['schedule.unclaimed', 'schedule.unpaid'],
   },
   {
     fault: 'refunds beyond their collection',
