@@ -2,6 +2,7 @@ import type { Clock } from '@kusanya/durable-actors';
 import type { FailureCode } from '../../machines/collection.ts';
 import type { PayoutFailureCode } from '../../machines/payout.ts';
 import { payoutReferencesOf, referencesOf, reversalReferenceOf } from '../../src/rails/mpesa/fields.ts';
+import type { Once } from '../../src/rails/port.ts';
 import type {
   PayoutAnswer,
   PayoutQuery,
@@ -34,10 +35,12 @@ export class ModelNetwork {
   readonly book: Network;
   /** How often each reference was sent by the service; a network takes each once. */
   readonly sent = new Map<string, number>();
+  readonly #clock: Clock;
   #lost = 0;
   #doom: Moment | undefined;
 
   constructor(clock: Clock) {
+    this.#clock = clock;
     const journal = { append: async () => {} };
     this.book = new Network({ journal, lines: [], clock, times, usage: new Usage({}) });
   }
@@ -55,6 +58,10 @@ export class ModelNetwork {
   /** Whoever asks next dies: before the network heard of it, or before its answer is heard. */
   doom(moment: Moment | undefined): void {
     this.#doom = moment;
+  }
+
+  isOver(atMs: number): boolean {
+    return this.#clock.now() > atMs;
   }
 
   /** What is due moves now. */
@@ -183,12 +190,15 @@ function payoutCodeOf(code: FailureCode): PayoutFailureCode {
   return payoutCodes[code] ?? 'provider_error';
 }
 
+type Unsent = { kind: 'notAttempted'; why: 'taken' | 'too_late' };
+
 /** Claims, and sends in time; what comes too late is not sent. */
 async function once<Sent>(
   network: ModelNetwork,
-  { claim }: { claim(): Promise<boolean> },
+  { notAfterMs, claim }: Once,
   work: () => Promise<Sent>,
-): Promise<Sent | typeof lost | { kind: 'notAttempted'; why: 'taken' }> {
+): Promise<Sent | typeof lost | Unsent> {
+  if (network.isOver(notAfterMs)) return { kind: 'notAttempted', why: 'too_late' };
   if (!(await claim())) return { kind: 'notAttempted', why: 'taken' };
   return network.exchange(work);
 }
