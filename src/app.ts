@@ -83,8 +83,8 @@ export function merchantRoutes(deps: MerchantDeps): Route[] {
 function keyedRoutes(deps: MerchantDeps) {
   const { config, collections, readBalance, readEvent, readEvents, tails, money } = deps;
   const bounds = { minTzs: config.amountMinTzs, maxTzs: config.amountMaxTzs };
-  const { settlements: reader, collections: readCollections } = money;
-  const settled = settlements.listSettled(reader, readCollections, payments.CollectionObject);
+  const { settlements: reader } = money;
+  const settled = settlements.listSettled(money, payments.CollectionObject);
   return [
     route(
       'POST',
@@ -108,7 +108,7 @@ function keyedRoutes(deps: MerchantDeps) {
     ...ownPayoutRoutes(deps.payouts),
     ...ownEndpointRoutes(deps),
     route('DELETE', '/v1/api_keys/self', 'merchant', revokeOwnKey(deps.revokeOwnKey)),
-    route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money.entries)),
+    route('GET', '/v1/balance_transactions', 'merchant', balances.listTransactions(money)),
     route('GET', '/v1/settlements', 'merchant', settlements.listSettlements(reader)),
     route('GET', '/v1/settlements/:id', 'merchant', settlements.showSettlement(reader)),
     route('GET', '/v1/settlements/:id/collections', 'merchant', settled),
@@ -120,12 +120,7 @@ function keyedRoutes(deps: MerchantDeps) {
 function insideRoutes(deps: DashboardDeps) {
   return [
     route('GET', '/dashboard/payments/:id/timeline', 'merchant', showTimeLine(deps)),
-    route(
-      'GET',
-      '/dashboard/payments/:id/transactions',
-      'merchant',
-      balances.listOfPayment(deps.money.entries),
-    ),
+    route('GET', '/dashboard/payments/:id/transactions', 'merchant', balances.listOfPayment(deps.money)),
     route('GET', '/dashboard/deliveries', 'merchant', listAllDeliveries(deps)),
     route('GET', '/dashboard/test_numbers', 'merchant', listTestNumbers()),
     route('GET', '/dashboard/days', 'merchant', showDays(deps)),
@@ -332,11 +327,7 @@ export interface DashboardDeps extends MerchantDeps {
 }
 
 /** What merchants read of their money beside the balance. */
-export interface MoneyReads {
-  entries: balances.ReadEntries;
-  settlements: settlements.OwnSettlements;
-  collections: settlements.ReadCollections<payments.CollectionObject>;
-}
+export type MoneyReads = balances.TransactionReads & settlements.SettledReads<payments.CollectionObject>;
 
 const about: About = {
   title: 'Kusanya',

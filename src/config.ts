@@ -81,7 +81,7 @@ export interface Config {
 export interface ArchiveConfig {
   dir: string | undefined;
   /** After so long each kind goes to the archive; undefined: never. */
-  keptMs: Readonly<Record<'history' | 'events' | 'evidence', number | undefined>>;
+  keptMs: Readonly<Record<'history' | 'events' | 'evidence' | 'journal', number | undefined>>;
 }
 
 /** Money that leaves. Amounts are whole shillings. */
@@ -317,6 +317,7 @@ function toConfig(is: Settings): Config {
         history: retentionMs(is.RETENTION_HISTORY),
         events: retentionMs(is.RETENTION_EVENTS),
         evidence: retentionMs(is.RETENTION_EVIDENCE),
+        journal: retentionMs(is.RETENTION_JOURNAL),
       },
     },
     alertWebhookUrl: is.ALERT_WEBHOOK_URL,

@@ -37,6 +37,13 @@ export function retentionMs(text: string): number | undefined {
 
 /** Longer than anything of the service looks back by itself: a held delivery 30 days, a count of what came late two. */
 const retentionLeastMs = 90 * limits.dayMs;
+/** A business year and the month in which its books are closed: what merchants ask about. */
+const booksLeastMs = 400 * limits.dayMs;
+
+const isRetention = (leastMs: number) => ({
+  is: (text: string) => retentionMs(text) === undefined || retentionMs(text)! >= leastMs,
+  wants: `keep, or a duration of at least ${leastMs / limits.dayMs}d`,
+});
 
 const unitMs = { d: limits.dayMs, h: limits.hourMs, m: limits.minuteMs, s: limits.secondMs, ms: 1 };
 
@@ -51,10 +58,8 @@ export const formats = {
     is: (text: string) => text.split('..').length === 2 && text.split('..').every(isDuration),
     wants: 'two durations such as 10s..20s',
   },
-  retention: {
-    is: (text: string) => retentionMs(text) === undefined || retentionMs(text)! >= retentionLeastMs,
-    wants: `keep, or a duration of at least ${retentionLeastMs / limits.dayMs}d such as 400d`,
-  },
+  retention: isRetention(retentionLeastMs),
+  retentionOfBooks: isRetention(booksLeastMs),
   cidrs: {
     is: (text: string) => listOf(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
     wants: 'address ranges separated by commas, such as 127.0.0.0/8,10.1.0.0/16',

@@ -15,6 +15,12 @@ export const retentionSettings = {
   }),
   RETENTION_EVENTS: retention('An event with its deliveries and their attempts'),
   RETENTION_EVIDENCE: retention('What networks answered and called back'),
+  RETENTION_JOURNAL: Type.String({
+    description:
+      'The journal goes to the archive day by day, when the day is proven, sealed and so old. `keep`: never; at least 400 days.',
+    format: 'retentionOfBooks',
+    default: 'keep',
+  }),
   ARCHIVE_DIR: Type.Optional(
     Type.String({
       description:

@@ -16,7 +16,7 @@ import type { Config } from './config.ts';
 import { readHistory } from './desk/desk.ts';
 import { type AccessLine, IdempotencyStore, type Listener, listen, RateLimiter } from './http/http.ts';
 import { Inspector } from './inspector/inspector.ts';
-import { ownEntriesOf, readBalance } from './ledger/ledger.ts';
+import { journalBegins, ownEntriesOf, readBalance } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import { createMerchantApp, createOperatorApp, operatorBehind } from './listeners.ts';
 import type { Log } from './log.ts';
@@ -266,6 +266,7 @@ async function startListeners(
       refusals: wired.refusals,
       money: {
         entries: (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
+        journalBegins: () => journalBegins(db),
         settlements: wired.settlementReader,
         collections: (whose, ids) => collections.many(whose, ids),
       },

@@ -1,6 +1,13 @@
 import { rangeMs } from './formats.ts';
 import type { SettingName, Settings } from './settings.ts';
 
+const retentions = [
+  'RETENTION_HISTORY',
+  'RETENTION_EVENTS',
+  'RETENTION_EVIDENCE',
+  'RETENTION_JOURNAL',
+] as const;
+
 /** What no schema says: settings that depend on each other. Each is checked only where all that it is `of` are right. */
 export const settingRules: { of: SettingName[]; broken: (is: Settings) => string | undefined }[] = [
   ...(['OPERATOR_TOKEN', 'KEY_HASH_SECRET', 'SECRETS_KEY'] as const).map((name) => ({
@@ -23,10 +30,9 @@ export const settingRules: { of: SettingName[]; broken: (is: Settings) => string
         : undefined,
   })),
   {
-    of: ['ARCHIVE_DIR', 'RETENTION_HISTORY', 'RETENTION_EVENTS', 'RETENTION_EVIDENCE'],
+    of: ['ARCHIVE_DIR', ...retentions],
     broken: (is) =>
-      !is.ARCHIVE_DIR &&
-      [is.RETENTION_HISTORY, is.RETENTION_EVENTS, is.RETENTION_EVIDENCE].some((each) => each !== 'keep')
+      !is.ARCHIVE_DIR && retentions.some((each) => is[each] !== 'keep')
         ? 'is required where a RETENTION_ setting is not `keep`: the folder that the archive goes to.'
         : undefined,
   },

@@ -17,7 +17,7 @@ import { breakerMachine } from '../machines/breaker.ts';
 import { collectionMachine } from '../machines/collection.ts';
 import { settlementMachine } from '../machines/settlement.ts';
 import { quarantineAlert } from './alerts.ts';
-import { type Archive, type Archiver, openArchive } from './archive/archive.ts';
+import { Archive, Archiver } from './archive/archive.ts';
 import {
   Collections,
   collectionMigrations,
@@ -33,7 +33,7 @@ import type { Config } from './config.ts';
 import { Events, Tails } from './events/events.ts';
 import { Refusals } from './http/http.ts';
 import { StepFeed } from './inspector/inspector.ts';
-import { AuditWatch, FeePlans, stripeOf } from './ledger/ledger.ts';
+import { AuditWatch, archivedJournal, FeePlans, journalSource, stripeOf } from './ledger/ledger.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Merchants } from './merchants/merchants.ts';
@@ -73,7 +73,7 @@ import {
   settlesByDelay,
 } from './settlement/settlement.ts';
 import { outermost, placeOf } from './standing.ts';
-import { readTallyState, Tallier } from './tallies/tallies.ts';
+import { readTallyState, Tallier, type TallyKind } from './tallies/tallies.ts';
 import { type WebhookDeps, webhookDefinitions } from './webhooks/effects.ts';
 import { OwnEndpoints, Slots, WebhookPoster, Webhooks } from './webhooks/webhooks.ts';
 
@@ -174,8 +174,15 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ db, clock, config, events, poster, webhooks, endpoints, slots: new Slots(clock) },
     actors: () => late.actors,
   };
+  const archive = new Archive({ db, dir: config.archive.dir });
   const collectionDeps: CollectionDeps = {
-    ...{ db, rails, stripe: stripe.number, deliveriesOf: webhooks.deliveriesOf.bind(webhooks) },
+    ...{
+      db,
+      rails,
+      archived: archivedJournal(archive),
+      stripe: stripe.number,
+      deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
+    },
     settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
     refundOf: refundsFor({ rails, merchantOf: (id) => merchants.find(id) }),
   };
@@ -209,7 +216,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const paying = payoutRoom({ ...common, config, rails, isWithheld });
   Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
   const parts = { db, patientDb, clock, log, config };
-  const past = pastOf({ ...parts, lease, charts: actors.definitions });
+  const past = pastOf({ ...parts, archive, lease, charts: actors.definitions });
   const secret = config.mpesa?.callbackSecret;
   const callbacks = new Callbacks({ ...common, bells, rails, secret, heard: watch.heard });
   return {
@@ -220,7 +227,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ leaseStripe: stripe.lease, refusals: new Refusals({ db, clock, log }) },
     operators: new Operators({ db, ...config }),
     ...{ reconciliations, ...paying, ...past },
-    ...moneyRooms({ ...parts, actors, rails, merchants, webhooks, archive: past.archive }),
+    ...moneyRooms({ ...parts, actors, rails, merchants, webhooks, archive }),
   };
 }
 
@@ -242,7 +249,8 @@ function moneyRooms(parts: {
   const commit = (writes: Write[]) => actors.commit(writes);
   const firstTerms = { bps: config.feeBps, fixedTzs: config.feeFixedTzs };
   const feePlans = new FeePlans({ db, clock, firstTerms, commit });
-  const understood = { ...readable(actors), eventsBegin: () => archive.beginsAt('events') };
+  const gone = { eventsBegin: () => archive.beginsAt('events'), archived: archivedJournal(archive) };
+  const understood = { ...readable(actors), ...gone };
   return {
     feePlans,
     collections: new Collections({ ...shared, feePlan: (id) => feePlans.current(id) }),
@@ -254,13 +262,25 @@ function moneyRooms(parts: {
 }
 
 /** What counts the past, and what takes it out of MongoDB once it is counted. */
-function pastOf(parts: Parameters<typeof openArchive>[0]) {
-  const { db, patientDb, clock, log } = parts;
-  const { archive, archiver } = openArchive({
-    ...parts,
-    mayGo: async (kind) => kind !== 'events' || (await readTallyState(db)).every(({ isWhole }) => isWhole),
+function pastOf(parts: {
+  db: Db;
+  patientDb: Db;
+  archive: Archive;
+  clock: Clock;
+  log: Log;
+  lease: Lease;
+  charts: Actors['definitions'];
+  config: Config;
+}) {
+  const { db, patientDb, archive, clock, log, lease, charts, config } = parts;
+  // What pictures are counted from.
+  const counted = new Set(['events', 'journal']);
+  const archiver = new Archiver({
+    ...{ db: patientDb, clock, log, lease, charts, ...config.archive },
+    books: journalSource(patientDb, clock),
+    mayGo: async (kind) => !counted.has(kind) || (await readTallyState(db)).every(({ isWhole }) => isWhole),
   });
-  const beginsAt = () => archive.beginsAt('events');
+  const beginsAt = (kind: TallyKind) => archive.beginsAt(kind === 'settled' ? 'journal' : 'events');
   return { archive, archiver, tallier: new Tallier({ db: patientDb, clock, log, beginsAt }) };
 }
 

@@ -8,7 +8,7 @@ import { dateDueAtMs, eatDate } from '../time.ts';
 import { type ArchiveFileDoc, type ArchiveRunDoc, archiveFilesSpec, archiveRunsSpec } from './documents.ts';
 import { type ArchivedDoc, ArchiveWriter, readBlocks, removeFile, verifyFile } from './file.ts';
 import { type ArchiveKind, archiveKinds } from './retention.ts';
-import { archiveSources, type Chart, type Source } from './sources.ts';
+import { archiveSources, type Chart, type DaySource, type DueDay, type Source } from './sources.ts';
 
 /**
  * Moves what is old enough from MongoDB to files, at night and in small steps. A file is written, brought to the disk,
@@ -25,9 +25,11 @@ export interface ArchiverOptions {
   dir: string | undefined;
   /** After so long each kind goes; undefined: never. */
   keptMs: Readonly<Record<ArchiveKind, number | undefined>>;
+  /** The days of the books. */
+  books: DaySource;
   /** Whether a kind may go up to a moment: who counts it must have counted it. Absent: it may. */
   mayGo?: (kind: ArchiveKind) => Promise<boolean>;
-  /** Documents of a file. */
+  /** Documents of a file; a day that goes whole has as many as it has. */
   docsPerFile?: number;
   /** After each page it waits for so many times as long as that took, so that most of the stores is for live traffic. */
   restShare?: number;
@@ -57,6 +59,7 @@ export const archivePoints = [
   'archiveBegun',
   'archiveWritten',
   'archiveVerified',
+  'archiveReleased',
   'archiveHalfRemoved',
   'archiveRemoved',
 ] as const;
@@ -73,6 +76,14 @@ const usualDocsPerFile = 250_000;
 const usualRestShare = 3;
 const planMs = 10 * limits.secondMs;
 
+/** What goes together: a day into one file, or all of a kind that is due into as many as it takes. */
+interface Portion {
+  source: Source;
+  before: Date;
+  day: Pick<DueDay, 'date'> | undefined;
+  pages: AsyncGenerator<ArchivedDoc[]>;
+}
+
 export class Archiver {
   readonly #options: ArchiverOptions;
   readonly #sources: readonly Source[];
@@ -81,7 +92,7 @@ export class Archiver {
 
   constructor(options: ArchiverOptions) {
     this.#options = options;
-    this.#sources = archiveSources(options.db, options.charts);
+    this.#sources = [...archiveSources(options.db, options.charts), options.books];
   }
 
   /** Begins the night's run when it is time and it was not made yet. It goes on beside everything; `idle` waits for it. */
@@ -138,11 +149,15 @@ export class Archiver {
     const elapsedMs = stopwatch();
     const plans: ArchivePlan[] = [];
     for (const { source, beforeMs } of this.#due()) {
-      const plan: ArchivePlan = { ...aboutOf(source, beforeMs), counts: {}, isMore: false };
+      const before = new Date(beforeMs).toISOString();
+      const plan: ArchivePlan = { kind: source.kind, before, counts: {}, isMore: false };
       plans.push(plan);
-      for await (const docs of source.pages(beforeMs)) {
-        for (const each of docs) plan.counts[each.in] = (plan.counts[each.in] ?? 0) + 1;
-        plan.isMore = elapsedMs() > planMs;
+      for await (const { pages } of portionsOf(source, beforeMs)) {
+        for await (const docs of pages) {
+          for (const each of docs) plan.counts[each.in] = (plan.counts[each.in] ?? 0) + 1;
+          plan.isMore = elapsedMs() > planMs;
+          if (plan.isMore) break;
+        }
         if (plan.isMore) break;
       }
     }
@@ -158,10 +173,11 @@ export class Archiver {
     if (!(await this.#resume(report, goesOn))) return false;
     for (const { source, beforeMs } of this.#due()) {
       if (mayGo && !(await mayGo(source.kind))) continue;
-      const pages = source.pages(beforeMs);
-      for (let isMore = true; isMore; ) {
-        isMore = await this.#file(source, beforeMs, pages, report, goesOn);
-        if (!(await goesOn())) return false;
+      for await (const portion of portionsOf(source, beforeMs)) {
+        for (let isMore = true; isMore; ) {
+          isMore = await this.#file(portion, report, goesOn);
+          if (!(await goesOn())) return false;
+        }
       }
     }
     await this.#options.lease.release(leaseName);
@@ -189,55 +205,58 @@ export class Archiver {
   }
 
   /** One file, from its first page to the removal of what is in it. Answers whether there is more. */
-  async #file(
-    source: Source,
-    beforeMs: number,
-    pages: AsyncGenerator<ArchivedDoc[]>,
-    report: ArchiveReport,
-    goesOn: () => Promise<boolean>,
-  ): Promise<boolean> {
-    const { clock, lease, docsPerFile = usualDocsPerFile } = this.#options;
+  async #file(portion: Portion, report: ArchiveReport, goesOn: () => Promise<boolean>): Promise<boolean> {
+    const { clock, lease } = this.#options;
+    const { before, day, source } = portion;
     const at = new Date(clock.now());
-    const about = aboutOf(source, beforeMs);
     const stamp = at.toISOString().replaceAll(/[-:]|\.\d+Z/g, '');
-    const _id = `${source.kind}-${stamp}-${randomBytes(4).toString('hex')}`;
-    await this.#files.insertOne({
-      _id,
-      ...about,
-      before: new Date(beforeMs),
-      state: 'writing',
-      owner: lease.owner,
-      at,
-    });
+    const about = { kind: source.kind, ...day };
+    const _id = [...Object.values(about), stamp, randomBytes(4).toString('hex')].join('-');
+    await this.#files.insertOne({ _id, ...about, before, state: 'writing', owner: lease.owner, at });
     const writer = await ArchiveWriter.begin(this.#dir, _id);
     let isMore = true;
     try {
-      while (isMore && writer.docs < docsPerFile && (await goesOn())) {
-        const elapsedMs = stopwatch();
-        const { value: docs, done } = await pages.next();
-        isMore = !done;
-        if (docs) await writer.add(docs);
-        if (writer.docs > 0) pass('archiveBegun');
-        await this.#rest(elapsedMs());
-      }
-      if (writer.docs === 0) {
-        await writer.abandon();
-        await this.#files.deleteOne({ _id });
-        return isMore;
-      }
+      isMore = await this.#write(writer, portion, goesOn);
     } catch (error) {
       await writer.abandon();
       throw error;
     }
-    const manifest = await writer.end({ ...about, writtenAt: at.toISOString() });
+    if (writer.docs === 0 || (day && isMore)) {
+      await writer.abandon();
+      await this.#files.deleteOne({ _id });
+      return isMore;
+    }
+    const times = { before: before.toISOString(), writtenAt: at.toISOString() };
+    const manifest = await writer.end({ ...about, ...times });
     pass('archiveWritten');
     await verifyFile(this.#dir, manifest);
     pass('archiveVerified');
+    if (day && 'release' in source) await source.release(day.date, readBlocks(this.#dir, manifest, 'exact'));
+    pass('archiveReleased');
     const { name: _name, format: _format, writtenAt: _at, before: _before, kind: _kind, ...held } = manifest;
     await this.#files.updateOne({ _id }, { $set: { state: 'removing', ...held } });
     const file = await this.#files.findOne({ _id });
     await this.#remove(file!, report, goesOn);
     return isMore;
+  }
+
+  /** Answers whether there is more than was written. */
+  async #write(
+    writer: ArchiveWriter,
+    { day, pages }: Portion,
+    goesOn: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const { docsPerFile = usualDocsPerFile } = this.#options;
+    const docsMax = day ? Number.POSITIVE_INFINITY : docsPerFile;
+    while (writer.docs < docsMax && (await goesOn())) {
+      const elapsedMs = stopwatch();
+      const { value: docs, done } = await pages.next();
+      if (docs) await writer.add(docs);
+      if (writer.docs > 0) pass('archiveBegun');
+      await this.#rest(elapsedMs());
+      if (done) return false;
+    }
+    return true;
   }
 
   /** Removes what is in a file from MongoDB, a block at a time. Answers whether it came to the end. */
@@ -296,6 +315,11 @@ export class Archiver {
   }
 }
 
-function aboutOf({ kind }: Source, beforeMs: number): { kind: ArchiveKind; before: string } {
-  return { kind, before: new Date(beforeMs).toISOString() };
+async function* portionsOf(source: Source, beforeMs: number): AsyncGenerator<Portion> {
+  if ('pages' in source) {
+    yield { source, before: new Date(beforeMs), day: undefined, pages: source.pages(beforeMs) };
+    return;
+  }
+  for await (const { date, until, pages } of source.days(beforeMs))
+    yield { source, before: until, day: { date }, pages };
 }

@@ -9,7 +9,7 @@ import {
   type Manifest,
   readBlocks,
   readManifests,
-  readOwner,
+  readOwners,
   verifyFile,
 } from './file.ts';
 
@@ -41,8 +41,10 @@ const [command, subject] = positionals;
 const dir = values.dir ?? (values.help ? undefined : loadConfig().archive.dir) ?? '';
 
 async function list(manifests: readonly Manifest[]): Promise<void> {
-  for (const { name, before, docs, bytes, first, last } of manifests)
-    say([name, `before ${before}`, `${docs} documents`, `${bytes} bytes`, `${first} … ${last}`].join('\t'));
+  for (const { name, before, docs, bytes, spans } of manifests) {
+    const owners = spans.map(({ first, last }) => `${first} … ${last}`).join(', ');
+    say([name, `before ${before}`, `${docs} documents`, `${bytes} bytes`, owners].join('\t'));
+  }
 }
 
 /** Documents in the order of their collections and ids, each once: the latest file has the last word. */
@@ -55,7 +57,7 @@ async function read(manifests: readonly Manifest[], id: string): Promise<void> {
 }
 
 async function foundIn(manifest: Manifest, id: string): Promise<ArchivedDoc[]> {
-  const own = await readOwner(dir, manifest, id);
+  const own = await readOwners(dir, manifest, [id]);
   if (own.length > 0 || !/^(evt|dlv)_/.test(id) || manifest.kind !== 'events') return own;
   const found: ArchivedDoc[] = [];
   for await (const docs of readBlocks(dir, manifest, 'plain')) {

@@ -10,7 +10,9 @@ import type { ArchiveKind } from './retention.ts';
  */
 export interface ArchiveFileDoc
   extends Doc,
-    Partial<Pick<Manifest, 'docs' | 'counts' | 'bytes' | 'rawBytes' | 'sha256' | 'linesSha256' | 'blocks'>> {
+    Partial<
+      Pick<Manifest, 'docs' | 'counts' | 'bytes' | 'rawBytes' | 'sha256' | 'linesSha256' | 'spans' | 'blocks'>
+    > {
   kind: ArchiveKind;
   state: 'writing' | 'removing' | 'done';
   /** The process that writes it. */
@@ -18,16 +20,20 @@ export interface ArchiveFileDoc
   at: Date;
   /** Only what is older is in it. */
   before: Date;
-  /** The least and the greatest owner in it. */
-  first?: string;
-  last?: string;
+  /** The day of the books that is in it, whole. */
+  date?: string;
   /** Documents that stayed stored too, because they changed meanwhile. */
   left?: number;
 }
 
 export const archiveFilesSpec: MongoCollectionSpec = {
   name: 'archive_files',
-  indexes: [{ key: { kind: 1, last: 1 } }, { key: { kind: 1, before: -1 } }],
+  indexes: [
+    { key: { kind: 1, 'spans.last': 1 } },
+    { key: { kind: 1, before: -1 } },
+    { key: { kind: 1, date: 1 }, partial: { date: { $exists: true } } },
+  ],
+  retired: ['kind_1_last_1'],
 };
 
 /** The latest run; `_id` is `latest`. */

@@ -20,13 +20,18 @@ export interface ArchivedDoc {
   doc: Doc;
 }
 
-/** A stretch of a file that is read alone. `first` and `last` are the bounds of its owners. */
+/** The least and the greatest owner of one family. */
+export interface OwnerSpan {
+  first: string;
+  last: string;
+}
+
+/** A stretch of a file that is read alone, and whose documents are in it: a span for each family of owners. */
 interface Block {
   at: number;
   bytes: number;
   docs: number;
-  first: string;
-  last: string;
+  spans: OwnerSpan[];
 }
 
 /** What a file holds: enough to find an owner in it, and to prove that it is whole. */
@@ -36,6 +41,8 @@ export interface Manifest {
   kind: string;
   /** Only what is older than this is in it. */
   before: string;
+  /** The day of the books that is in it, whole. */
+  date?: string;
   writtenAt: string;
   docs: number;
   /** Documents by the MongoDB collection that they were in. */
@@ -47,8 +54,7 @@ export interface Manifest {
   sha256: string;
   /** Of its lines. */
   linesSha256: string;
-  first: string;
-  last: string;
+  spans: OwnerSpan[];
   blocks: Block[];
 }
 
@@ -91,9 +97,8 @@ export class ArchiveWriter {
     if (docs.length === 0) return;
     const lines = Buffer.from(docs.map((each) => `${lineOf(each)}\n`).join(''));
     const block = await zipped(lines);
-    const owners = docs.map(({ of }) => of).sort();
-    const [first, last] = [owners[0]!, owners.at(-1)!];
-    this.#blocks.push({ at: this.#bytes, bytes: block.length, docs: docs.length, first, last });
+    const spans = spansOf(docs.map(({ of }) => of));
+    this.#blocks.push({ at: this.#bytes, bytes: block.length, docs: docs.length, spans });
     await this.#file.appendFile(block);
     this.#sha256.update(block);
     this.#linesSha256.update(lines);
@@ -104,7 +109,7 @@ export class ArchiveWriter {
   }
 
   /** Both files are on the disk when this resolves, and so are their names. */
-  async end(about: { kind: string; before: string; writtenAt: string }): Promise<Manifest> {
+  async end(about: Pick<Manifest, 'kind' | 'before' | 'date' | 'writtenAt'>): Promise<Manifest> {
     await this.#file.sync();
     await this.#file.close();
     const manifest: Manifest = {
@@ -117,11 +122,7 @@ export class ArchiveWriter {
       rawBytes: this.#rawBytes,
       sha256: this.#sha256.digest('hex'),
       linesSha256: this.#linesSha256.digest('hex'),
-      first: this.#blocks.map(({ first }) => first).sort()[0]!,
-      last: this.#blocks
-        .map(({ last }) => last)
-        .sort()
-        .at(-1)!,
+      spans: spansOf(this.#blocks.flatMap(({ spans }) => spans.flatMap(({ first, last }) => [first, last]))),
       blocks: this.#blocks,
     };
     const path = manifestOf(this.#dir, this.#name);
@@ -135,6 +136,34 @@ export class ArchiveWriter {
     await this.#file.close().catch(() => undefined);
     await removeFile(this.#dir, this.#name);
   }
+}
+
+/** Ids begin with what they are of: `col_`, `stl.`. */
+export const familyOf = (id: string): string => /^[A-Za-z]+[_.]/.exec(id)?.[0] ?? id;
+
+/** By family, since ids of one are in the order of their time and those of two are in none. */
+function spansOf(owners: readonly string[]): OwnerSpan[] {
+  const spans = new Map<string, OwnerSpan>();
+  for (const owner of owners) {
+    const span = spans.get(familyOf(owner));
+    if (!span) spans.set(familyOf(owner), { first: owner, last: owner });
+    else if (owner < span.first) span.first = owner;
+    else if (owner > span.last) span.last = owner;
+  }
+  return [...spans.values()];
+}
+
+/** Whether one of these can be there. `owners`: in order. */
+export function mayHave(spans: readonly OwnerSpan[], owners: readonly string[]): boolean {
+  return spans.some(({ first, last }) => {
+    let [from, to] = [0, owners.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (owners[middle]! < first) from = middle + 1;
+      else to = middle;
+    }
+    return from < owners.length && owners[from]! <= last;
+  });
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -210,18 +239,19 @@ export async function* readBlocks(
     yield (await linesOf(packed)).map((line) => docOf(line, reading));
 }
 
-/** The documents of one owner in a file: only the blocks that can have some are read. */
-export async function readOwner(
+/** The documents of some owners in a file: only the blocks that can have some are read. `owners`: in order. */
+export async function readOwners(
   dir: string,
   { name, blocks }: Pick<Manifest, 'name' | 'blocks'>,
-  owner: string,
+  owners: readonly string[],
 ): Promise<ArchivedDoc[]> {
-  const able = blocks.filter(({ first, last }) => first <= owner && owner <= last);
+  const able = blocks.filter(({ spans }) => mayHave(spans, owners));
   if (able.length === 0) return [];
-  const start = `{"of":${JSON.stringify(owner)},`;
+  const wanted = new Set(owners.map((owner) => `{"of":${JSON.stringify(owner)}`));
   const found: ArchivedDoc[] = [];
   for await (const { packed } of rawBlocks(dir, { name, blocks: able }))
-    for (const line of await linesOf(packed)) if (line.startsWith(start)) found.push(docOf(line, 'plain'));
+    for (const line of await linesOf(packed))
+      if (wanted.has(line.slice(0, line.indexOf(',"in":')))) found.push(docOf(line, 'plain'));
   return found;
 }
 

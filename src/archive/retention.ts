@@ -4,7 +4,7 @@
  */
 
 /** What can go to the archive, each by a setting of its own. */
-export const archiveKinds = ['history', 'events', 'evidence'] as const;
+export const archiveKinds = ['history', 'events', 'evidence', 'journal'] as const;
 
 export type ArchiveKind = (typeof archiveKinds)[number];
 
@@ -13,6 +13,7 @@ export const kindWords: Readonly<Record<ArchiveKind, string>> = {
   history: 'The steps of what has ended, but for those of deliveries.',
   events: 'Events with their deliveries, attempts and the steps of those.',
   evidence: 'What networks answered and called back.',
+  journal: 'The entries of days that are proven and sealed, day by day.',
 };
 
 /** `kept`: for ever, and why. `archived`: once its kind's retention is over. `expires`: it removes itself, when. */
@@ -40,7 +41,7 @@ export const fates: Readonly<Record<string, Fate>> = {
   breakers: { kept: few },
   shared_parts: { kept: 'payments name what is in it' },
 
-  journal_entries: { kept: `${money}: balances, statements and audits are read from it` },
+  journal_entries: { archived: 'journal' },
   balances: { kept: money },
   receipts: { kept: `${money}: a receipt of a network is used once, however old` },
   fee_plans: { kept: money },

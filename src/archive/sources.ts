@@ -1,7 +1,7 @@
 import type { ActorDoc, Doc, MachineDefinition } from '@kusanya/durable-actors';
 import type { ClientSession, Collection, Db, Document, Filter } from 'mongodb';
 import { type IdPrefix, idFloor } from '../ids.ts';
-import type { ArchivedDoc } from './file.ts';
+import { type ArchivedDoc, familyOf } from './file.ts';
 import type { ArchiveKind } from './retention.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { ArchiveKind } from './retention.ts';
 /** What is known of a chart here. */
 export type Chart = Pick<MachineDefinition, 'name' | 'plural' | 'ended' | 'idPrefix'>;
 
-export interface Source {
+export interface OwnerSource {
   kind: ArchiveKind;
   /** What is due before a moment, some owners at a time, each owner whole. */
   pages(beforeMs: number): AsyncGenerator<ArchivedDoc[]>;
@@ -22,13 +22,30 @@ export interface Source {
   remove(docs: readonly ArchivedDoc[]): Promise<number>;
 }
 
+/** A day that is due. */
+export interface DueDay {
+  date: string;
+  until: Date;
+  pages: AsyncGenerator<ArchivedDoc[]>;
+}
+
+/** What goes by days instead: each whole, in one file. */
+export interface DaySource extends Pick<OwnerSource, 'kind' | 'remove'> {
+  /** The days that are due before a moment, the earliest first. */
+  days(beforeMs: number): AsyncGenerator<DueDay>;
+  /** Hears that a day is in a file that was read back. @throws where it may not go; then nothing is removed */
+  release(date: string, docs: AsyncIterable<readonly ArchivedDoc[]>): Promise<void>;
+}
+
+export type Source = OwnerSource | DaySource;
+
 /** Documents of one page; of a steady size whatever the owners have. */
-const docsPerPage = 2_000;
+export const docsPerPage = 2_000;
 
 /** Types as they are stored: a long stays one. */
-const exact = { promoteValues: false } as const;
+export const exact = { promoteValues: false } as const;
 
-export function archiveSources(db: Db, charts: readonly Chart[]): readonly Source[] {
+export function archiveSources(db: Db, charts: readonly Chart[]): readonly OwnerSource[] {
   return [historySource(db, charts), eventSource(db, charts), evidenceSource(db, charts)];
 }
 
@@ -50,9 +67,6 @@ async function endedOf(
   const found = db.collection<ActorDoc>(plural).find(resting, { projection: { _id: 1 } });
   return new Set(await found.map(({ _id }) => _id).toArray());
 }
-
-/** Ids begin with what they are of: `col_`, `stl.`. */
-const familyOf = (id: string): string => /^[A-Za-z]+[_.]/.exec(id)?.[0] ?? id;
 
 /** The same of actors of any chart that has a family of its own. */
 async function endedAmong(
@@ -146,7 +160,7 @@ function removeUnchanging(db: Db, stored: readonly string[]) {
   };
 }
 
-function historySource(db: Db, charts: readonly Chart[]): Source {
+function historySource(db: Db, charts: readonly Chart[]): OwnerSource {
   const stored = db.collection<Doc>('steps');
   const lines: Walk = {
     stored,
@@ -180,7 +194,7 @@ function historySource(db: Db, charts: readonly Chart[]): Source {
   };
 }
 
-function evidenceSource(db: Db, charts: readonly Chart[]): Source {
+function evidenceSource(db: Db, charts: readonly Chart[]): OwnerSource {
   return {
     kind: 'evidence',
     pages: async function* (beforeMs) {
@@ -205,7 +219,7 @@ function evidenceSource(db: Db, charts: readonly Chart[]): Source {
 /** Ids of what belongs to these actors: `<actor>/…`. */
 const partsOf = (ids: readonly string[]) => ({ _id: { $in: ids.map((id) => new RegExp(`^${id}/`)) } });
 
-function eventSource(db: Db, charts: readonly Chart[]): Source {
+function eventSource(db: Db, charts: readonly Chart[]): OwnerSource {
   const stored = db.collection<Doc>('events');
   const deliveries = charts.find(({ name }) => name === 'delivery')!;
   const ownerOf = ({ collectionId }: Document) => String(collectionId);

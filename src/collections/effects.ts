@@ -14,6 +14,7 @@ import type { CollectionEvent, collectionCalls, collectionWrites } from '../../m
 import { alertOf } from '../alerts.ts';
 import { type ComingEvent, eventId, recordEvent } from '../events/events.ts';
 import {
+  type ArchivedJournal,
   collectionSucceeded,
   type Destination,
   latePaymentAccepted,
@@ -47,6 +48,8 @@ import { type CollectionDoc, presentCollection } from './present.ts';
 export interface CollectionDeps {
   db: Db;
   rails: Rails;
+  /** What has gone of the journal. */
+  archived: ArchivedJournal;
   /** The counter stripe of this process. */
   stripe(): number;
   /** The settlement date of money captured now, `YYYY-MM-DD`; null for a merchant on T+0. */
@@ -141,7 +144,7 @@ export function collectionWriteEffects(deps: CollectionDeps): Writes {
     postReturn: (step) => post(latePaymentReturned({ ...paymentOf(step), effectiveAtMs: step.at })),
     reverseCapture: async (step) => {
       const payment = remainderOf(step);
-      const capture = await readCapture(deps.db, payment.mode, payment.collectionId);
+      const capture = await readCapture(deps.db, payment.mode, payment.collectionId, deps.archived);
       if (!capture) throw new Error(`${payment.collectionId} succeeded without a capture`);
       return post(successProvedFalse(payment, capture.entry._id, capture.from));
     },

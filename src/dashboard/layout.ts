@@ -16,7 +16,7 @@ import {
   piecesStyle,
   wholePage,
 } from '../pages/pages.ts';
-import { dateAt } from './format.ts';
+import { dateAt, momentText } from './format.ts';
 import { address, type NavKey, type Page, place, type Visit, withQuery } from './page.ts';
 import { type Language, languageNames, languages, type Pair, type Say, words } from './words.ts';
 
@@ -185,4 +185,21 @@ export function choose(
 
 export function pathOf(here: string): string {
   return new URL(here, anyHost).pathname;
+}
+
+/**
+ * The end of the last page is not the beginning of everything, where old ones have gone to the archive. `of`: whose list it
+ * is was made then; what is younger has lost nothing.
+ */
+export function archivedNote(
+  visit: Visit,
+  { archived_before: at }: { archived_before?: string },
+  of?: string,
+): Html {
+  if (at === undefined || (of !== undefined && Date.parse(of) >= Date.parse(at))) return html``;
+  const since = momentText(visit, at);
+  return html`<p class="quiet">${visit.t([
+    `What is older than ${since} is kept in the archive, and may not be listed.`,
+    `Zilizo za kabla ya ${since} zimehifadhiwa kwenye kumbukumbu, na huenda hazimo humu.`,
+  ])}</p>`;
 }

@@ -1,6 +1,6 @@
 import { type Html, html, pager, table } from '../pages/pages.ts';
 import { boundsOf, day, dayText, moment, money } from './format.ts';
-import { dayFilter } from './layout.ts';
+import { archivedNote, dayFilter } from './layout.ts';
 import {
   type Answered,
   type Asked,
@@ -106,7 +106,7 @@ export const showSettlement: Show = async (visit) => {
 <header class="headline"><p class="crumbs"><a href="${address('/settlements')}">${t(words.settlements)}</a></p>
 <h1>${settlementSentence(visit, said)}</h1><p class="meta">${settlementPill(visit, settlement)}</p></header>
 <section class="card"><div class="title"><h2>${t(words.paymentsOfDay)}</h2><a href="${address(`/settlements/${params.id}/payments.csv`)}" download>${t(words.download)}</a></div>
-${paymentsTable(visit, list.data)}${pager(visit, list)}</section>`;
+${paymentsTable(visit, list.data)}${pager(visit, list)}${archivedNote(visit, list, settlement.due_at)}</section>`;
   return { title: name, nav: 'settlements', body };
 };
 
@@ -176,7 +176,7 @@ export const showBalance: Show = async (visit) => {
 <div class="top"><h1>${t(words.balance)}</h1></div>
 ${sumsOf(visit, balance)}
 ${dayFilter(visit, { file: address('/balance.csv') })}
-<section class="card"><h2>${t(words.whatChanged)}</h2>${rows}${pager(visit, list)}</section>`;
+<section class="card"><h2>${t(words.whatChanged)}</h2>${rows}${pager(visit, list)}${archivedNote(visit, list)}</section>`;
   return { title: t(words.balance), nav: 'balance', body };
 };
 

@@ -1,7 +1,7 @@
 import { card, facts, type Html, html, type List, pager, table } from '../pages/pages.ts';
 import { deliveryRows } from './deliveries.ts';
 import { boundsOf, clockTime, day, moment, money } from './format.ts';
-import { choose, dayFilter } from './layout.ts';
+import { archivedNote, choose, dayFilter } from './layout.ts';
 import {
   type Answered,
   type Asked,
@@ -153,7 +153,7 @@ export const showPayment: Show = async (visit) => {
 <h1>${sentence}</h1>
 <p class="meta">${statusPill(visit, payment)}${arrival ? html`<span>${arrival}</span>` : ''}</p></header>
 ${card(t(words.whatHappened), html`<ol class="story">${story.data.map(({ at, what }) => html`<li>${clockTime(visit, at)}<span>${milestone(visit, what)}</span></li>`)}</ol>`, { id: 'story' })}
-${card(t(words.itsMoney), moneyTable(visit, money), { id: 'money' })}
+${card(t(words.itsMoney), html`${moneyTable(visit, money)}${archivedNote(visit, money, payment.created_at)}`, { id: 'money' })}
 ${card(t(words.itsWebhooks), deliveriesOf(visit, deliveries), { id: 'deliveries' })}
 ${card(t(words.details), detailsOf(visit, payment), { id: 'details' })}`;
   return { title: payment.reference, nav: 'payments', isLive: true, body };

@@ -1,10 +1,10 @@
 import { card, facts, type Html, html, type Part, pager, table } from '../pages/pages.ts';
 import { deliveryRows } from './deliveries.ts';
-import { moment, momentText } from './format.ts';
+import { moment } from './format.ts';
 import { formOf } from './forms.ts';
-import { choose } from './layout.ts';
+import { archivedNote, choose } from './layout.ts';
 import { pageOf } from './moneyPages.ts';
-import { type Answered, address, type Endpoint, type Show, type Visit } from './page.ts';
+import { address, type Endpoint, type Show, type Visit } from './page.ts';
 import { deliveryWords, healthPill } from './sentences.ts';
 import { words } from './words.ts';
 
@@ -24,16 +24,6 @@ ${deliveryFilter(visit)}
 ${deliveries.data.length === 0 ? html`<p class="empty">${t(words.noDeliveries)}</p>` : deliveryRows(visit, deliveries.data)}${pager(visit, deliveries)}${archivedNote(visit, deliveries)}</section>`;
   return { title: t(words.webhooks), nav: 'webhooks', body };
 };
-
-/** The end of the last page is not the beginning of everything, where old ones have gone to the archive. */
-function archivedNote(visit: Visit, { archived_before: at }: Answered<'/dashboard/deliveries'>): Html {
-  if (at === undefined) return html``;
-  const since = momentText(visit, at);
-  return html`<p class="quiet">${visit.t([
-    `What is older than ${since} is kept in the archive, and may not be listed.`,
-    `Zilizo za kabla ya ${since} zimehifadhiwa kwenye kumbukumbu, na huenda hazimo humu.`,
-  ])}</p>`;
-}
 
 function deliveriesQuery(visit: Visit): URLSearchParams {
   const query = pageOf(visit);

@@ -2,7 +2,7 @@ import type { Clock } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Type } from 'typebox';
 import { described, ModeField } from '../desk/desk.ts';
-import { forOperators, listAnswer, pageOf } from '../http/http.ts';
+import { archivedNote, forOperators, listAnswer, pageOf } from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
@@ -11,6 +11,7 @@ import {
   entriesOf,
   entryTypes,
   figuresOf,
+  journalBegins,
   type PostedEntry,
   transactionId,
   trialBalance,
@@ -63,7 +64,7 @@ export function listEntries({ db }: LedgerAdminDeps) {
       'listEntries',
       'List journal entries, newest first',
       200,
-      '`from` is inclusive and `to` exclusive, both of the time of posting.',
+      '`from` is inclusive and `to` exclusive, both of the time of posting. What is older than `archived_before` is in the archive: `npm run archive`.',
     ),
     query: Type.Object(
       {
@@ -95,7 +96,8 @@ export function listEntries({ db }: LedgerAdminDeps) {
       };
       const page = pageOf(query);
       const { entries, hasMore } = await entriesOf(db, filter, page);
-      return { status: 200, body: listAnswer(entries.map(presentEntry), hasMore) };
+      const list = listAnswer(entries.map(presentEntry), hasMore);
+      return { status: 200, body: { ...list, ...(await archivedNote(() => journalBegins(db))) } };
     },
   });
 }

@@ -51,11 +51,17 @@ export async function auditAll(db: Db, nowMs: number, understood = asStored): Pr
   const removed = await removedUpTo(db);
   const carried = (book: MerchantBook) => (removed ? carriedAccounts(db, book) : undefined);
   await checkPosted(db, { from: removed, until: null }, findings);
-  for (const rules of [...actorRules, ...undatedRules]) {
+  for (const rules of actorRules) {
     await findings.take(rules.plural, () =>
       checkActors(db, rules, findings.checked, understood, { since: removed }),
     );
+    if (!removed) continue;
+    const own = idsIn(rules.prefix, { from: removed, until: null });
+    const left = { from: removed, until: null };
+    await findings.take(rules.plural, () => checkTouched(db, rules, left, own, findings, understood));
   }
+  for (const rules of undatedRules)
+    await findings.take(rules.plural, () => checkActors(db, rules, findings.checked, understood));
   await findings.take('counters', () =>
     eachMerchant(merchantBooks(db), findings.checked, async function* (book) {
       yield* checkCounters(db, book, settledBefore, await carried(book));
@@ -213,9 +219,6 @@ export async function* checkTouched(
   { checked }: Findings,
   understood: Understood,
 ): AsyncGenerator<Breach> {
-  const removed = await removedUpTo(db);
-  // Of those before, some entries may be gone: nothing can be said of them any more.
-  const known = removed ? [{ $match: { _id: idsIn(rules.prefix, { from: removed, until: null }) } }] : [];
   const others = own ? [{ $match: { $nor: [{ _id: own }] } }] : [];
   // Whoever posts beside collections posts rare facts, which have an index: a day's captures are not read for each kind.
   const rarely = rules.machine === 'collection' ? {} : { type: { $in: [...rareTypes] } };
@@ -232,7 +235,6 @@ export async function* checkTouched(
           ? [{ $unionWith: { coll: namedIn.stored, pipeline: namesIn(namedIn, rules, span) } }]
           : []),
         { $group: { _id: '$id' } },
-        ...known,
         ...others,
       ],
       { allowDiskUse: true },

@@ -70,6 +70,8 @@ export type Breach =
   | ({ kind: 'refund.exceeds'; amountTzs: number; backTzs: number } & AboutCollection)
   /** A collection counts other refunds than there are. */
   | ({ kind: 'refund.miscounted'; countedTzs: number; refundedTzs: number } & AboutCollection)
+  /** Entries have gone to the archive, and cannot be read there. `what`: a day, or whom they are about. */
+  | { kind: 'archive.unreadable'; mode?: undefined; what: string; why: string }
   /** A whole check could not be made, although the database answers: something that it reads is not as it must be. */
   | { kind: 'check.failed'; mode?: undefined; check: string; why: string };
 
@@ -143,6 +145,7 @@ const sentences: Sentences = {
     `Of ${b.collectionId} came ${b.amountTzs}, and ${b.backTzs} went back or are on their way.`,
   'refund.miscounted': (b) =>
     `${b.collectionId} counts refunds of ${b.countedTzs}; those that there are give back ${b.refundedTzs}.`,
+  'archive.unreadable': (b) => `What the archive has of ${b.what} cannot be read: ${b.why}`,
   'check.failed': (b) => `The check of ${b.check} could not be made: ${b.why}`,
 };
 

@@ -4,6 +4,8 @@ import { type IdPrefix, idTime } from '../ids.ts';
 import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './breach.ts';
+import type { OwnEntry, PostedEntry } from './entries.ts';
+import { type ArchivedJournal, goneAbout, withGone } from './gone.ts';
 import { type EntryType, parseAccount } from './postings.ts';
 
 /**
@@ -32,6 +34,8 @@ export type Understood = {
    * after the events were read: what had gone then has begun to go before.
    */
   eventsBegin?: () => Promise<Date | undefined>;
+  /** What has gone of the journal; absent: nothing can be said of whom that is about. */
+  archived?: ArchivedJournal;
 };
 /** What is stored is what is meant. */
 export const asStored: Understood = { version: 0, lift: async (stored) => stored };
@@ -44,6 +48,7 @@ type EntryRow = {
   type: EntryType;
   lines: { account: string; debit: number; credit: number }[];
   source: { id: string };
+  postedAt: Date;
 };
 type EventRow = { _id: string; type: string; collectionId: string; mode: Mode; merchantId: string };
 
@@ -63,7 +68,7 @@ const collectionFields = {
   ...amounts,
   ...remembered,
 } as const;
-const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1 };
+const entryFields = { ...book, currency: 1, type: 1, lines: 1, 'source.id': 1, postedAt: 1 };
 const eventFields = { ...book, collectionId: 1, type: 1 };
 
 /** Everything about one collection; any part may be missing. */
@@ -101,7 +106,8 @@ async function* checkCollections(
   checked: { collections: number },
   understood = asStored,
 ): AsyncGenerator<Breach> {
-  const cases = await readCases(db, ids, understood);
+  const { cases, fault } = await readCases(db, ids, understood);
+  if (fault) yield { kind: 'archive.unreadable', what: 'collections', why: fault };
   for (const each of cases) {
     checked.collections++;
     yield* alone(each);
@@ -175,7 +181,11 @@ function isWhole({ mode, merchantId, status, state, data, snapshot }: Collection
   );
 }
 
-async function readCases(db: Db, ids: Ids, { version, lift, eventsBegin }: Understood): Promise<Case[]> {
+async function readCases(
+  db: Db,
+  ids: Ids,
+  { version, lift, eventsBegin, archived }: Understood,
+): Promise<{ cases: Case[]; fault: string | undefined }> {
   const cases = new Map<string, Case>();
   const caseOf = (id: string) => {
     const known = cases.get(id) ?? { id, entries: [], events: [], eventsBeginMs: 0 };
@@ -202,8 +212,18 @@ async function readCases(db: Db, ids: Ids, { version, lift, eventsBegin }: Under
     const events = db.collection<EventRow>('events').find(ended, options);
     for await (const row of events.project<EventRow>(eventFields)) caseOf(row.collectionId).events.push(row);
   });
+  const gone = await goneAbout(db, [...cases.keys()], archived);
+  for (const id of gone.unknown) cases.delete(id);
+  for (const entry of gone.entries) {
+    if (isOfMerchant(entry)) withGone<EntryRow>(caseOf(entry.source.id).entries, entry);
+  }
   const eventsBeginMs = (await eventsBegin?.())?.getTime() ?? 0;
-  return [...cases.values()].map((each) => ({ ...each, eventsBeginMs }));
+  const all = [...cases.values()].map((each) => ({ ...each, eventsBeginMs }));
+  return { cases: all, fault: gone.fault };
+}
+
+function isOfMerchant(entry: PostedEntry): entry is OwnEntry {
+  return entry.merchantId !== null;
 }
 
 function* faultsOf({

@@ -72,6 +72,11 @@ export async function daysOf(db: Db): Promise<Day[]> {
   return await days.sort({ until: 1 }).toArray();
 }
 
+/** How many were posted on a day, in both modes. */
+export function entriesOf({ journal }: Pick<Day, 'journal'>): number {
+  return journal.reduce((sum, { entries }) => sum + entries, 0);
+}
+
 /**
  * Up to which moment the books are proven, without a gap from their first entry on; null while they are not, such as
  * in the first nights of an installation that has a past. What it promises of every entry posted before that moment:
@@ -129,6 +134,11 @@ export async function removedUpTo(db: Db): Promise<Date | null> {
   const removed = db.collection<DayDoc>(daysSpec.name).find({ removedAt: { $exists: true } });
   const last = await removed.project<Pick<DayDoc, 'until'>>({ until: 1 }).sort({ until: -1 }).limit(1).next();
   return last?.until ?? null;
+}
+
+/** The same for lists: undefined where nothing is gone. */
+export async function journalBegins(db: Db): Promise<Date | undefined> {
+  return (await removedUpTo(db)) ?? undefined;
 }
 
 /** The seal of a day, which follows on that of the day before: one hash that covers all that was posted until then. */

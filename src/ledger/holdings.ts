@@ -14,6 +14,7 @@ import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import type { Breach } from './breach.ts';
 import type { ActorRules, Ids } from './captures.ts';
+import { type ArchivedJournal, goneAbout, withGone } from './gone.ts';
 import { parseAccount } from './postings.ts';
 
 /**
@@ -38,6 +39,7 @@ interface EntryRow {
   type: FactName;
   lines: { account: string; debit: number; credit: number }[];
   source: { id: string };
+  postedAt: Date;
 }
 
 type Case = { id: string; holder?: Holder; entries: EntryRow[] };
@@ -85,8 +87,14 @@ export function prefixOf(chart: string): IdPrefix {
 }
 
 /** The actors of a kind with these ids, or in this range of ids, and their entries. */
-async function* checkHoldings(db: Db, machine: Holders, ids: Ids): AsyncGenerator<Breach> {
-  const cases = await readCases(db, machine, ids);
+async function* checkHoldings(
+  db: Db,
+  machine: Holders,
+  ids: Ids,
+  archived: ArchivedJournal | undefined,
+): AsyncGenerator<Breach> {
+  const { cases, fault } = await readCases(db, machine, ids, archived);
+  if (fault) yield { kind: 'archive.unreadable', what: kept[machine].plural, why: fault };
   for (const each of cases) yield* faultsOf(machine, each);
   if (machine === 'payout') yield* checkScheduled(db, ids);
   if (machine === 'refund') {
@@ -95,7 +103,12 @@ async function* checkHoldings(db: Db, machine: Holders, ids: Ids): AsyncGenerato
   }
 }
 
-async function readCases(db: Db, machine: Holders, ids: Ids): Promise<Case[]> {
+async function readCases(
+  db: Db,
+  machine: Holders,
+  ids: Ids,
+  archived: ArchivedJournal | undefined,
+): Promise<{ cases: Case[]; fault: string | undefined }> {
   const cases = new Map<string, Case>();
   const caseOf = (id: string) => {
     const known = cases.get(id) ?? { id, entries: [] };
@@ -110,10 +123,13 @@ async function readCases(db: Db, machine: Holders, ids: Ids): Promise<Case[]> {
     const named = [{ 'source.id': ids }, { 'source.id': { $gte: prefix, $lt: `${prefix}~` } }];
     const theirs = { $and: named, 'source.machine': machine };
     const entries = db.collection<EntryRow>('journal_entries').find(theirs, options);
-    const shown = { mode: 1, merchantId: 1, type: 1, lines: 1, 'source.id': 1 };
+    const shown = { mode: 1, merchantId: 1, type: 1, lines: 1, 'source.id': 1, postedAt: 1 };
     for await (const row of entries.project<EntryRow>(shown)) caseOf(row.source.id).entries.push(row);
   });
-  return [...cases.values()];
+  const gone = await goneAbout(db, [...cases.keys()], archived);
+  for (const id of gone.unknown) cases.delete(id);
+  for (const entry of gone.entries) withGone<EntryRow>(caseOf(entry.source.id).entries, entry);
+  return { cases: [...cases.values()], fault: gone.fault };
 }
 
 const fields = { mode: 1, merchantId: 1, state: 1, data: 1, 'snapshot.context': 1 } as const;
@@ -124,7 +140,10 @@ const claims = 'scheduled_payouts';
 function rulesOf(machine: Holders): ActorRules {
   const { plural, prefix } = kept[machine];
   const named = machine === 'payout' ? { namedIn: { stored: claims, field: 'payoutId' } } : {};
-  return { machine, plural, prefix, fields, ...named, check: (db, ids) => checkHoldings(db, machine, ids) };
+  return {
+    ...{ machine, plural, prefix, fields, ...named },
+    check: (db, ids, _checked, understood) => checkHoldings(db, machine, ids, understood?.archived),
+  };
 }
 
 /** How the auditor looks at each kind. */

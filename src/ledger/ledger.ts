@@ -5,6 +5,7 @@ import type { Mode } from '../mode.ts';
 import { snapshotRead } from '../mongo.ts';
 import { fromOwn, type Own, ownOf } from '../whose.ts';
 import type { PostedEntry } from './entries.ts';
+import type { ArchivedJournal } from './gone.ts';
 import { balanceOf } from './post.ts';
 import { type Bucket, entryTypes, postingKey, rareTypes } from './postings.ts';
 
@@ -34,9 +35,9 @@ export {
   auditsSpec,
   type Day,
   daysSpec,
+  journalBegins,
   markRemoved,
   NotVerified,
-  removedUpTo,
   verifiedUpTo,
 } from './days.ts';
 export {
@@ -54,6 +55,7 @@ export {
 } from './entries.ts';
 export { type FeePlan, feeFor } from './fee.ts';
 export { type FeePlanDoc, FeePlans, type FeeTerms, feePlansSpec, newFeePlanVersion } from './feePlans.ts';
+export type { ArchivedJournal } from './gone.ts';
 export { BalanceInsufficient, hold, withHold } from './hold.ts';
 export {
   floatMoved,
@@ -88,6 +90,7 @@ export {
   UnsoundEntry,
 } from './postings.ts';
 export { receiptsSpec } from './receipts.ts';
+export { archivedJournal, journalSource } from './removal.ts';
 export {
   closedDay,
   closedDays,
@@ -182,7 +185,7 @@ const entryValidator: Document = {
   },
 };
 
-/** The journal. Insert-only: no write in this service updates or deletes here. */
+/** The journal. Insert-only: nothing updates here, and only the archive takes days that are proven (removal.ts). */
 export const entriesSpec: MongoCollectionSpec = {
   name: 'journal_entries',
   validator: entryValidator,
@@ -321,17 +324,19 @@ export async function* openBuckets(
 
 /**
  * The entry that credited a collection, and where its net is now: `from` is the bucket that still holds it, or
- * null when it is in available. Undefined when nothing was captured. For `successProvedFalse`; what is read
+ * null when it is in available. Undefined when nothing was captured. An old one is read from the archive. For `successProvedFalse`; what is read
  * here may be settled before the commit, which then loses a `race`: read again.
  */
 export async function readCapture(
   db: Db,
   mode: Mode,
   collectionId: string,
+  archived?: ArchivedJournal,
 ): Promise<{ entry: PostedEntry; from: { bucket: string; stripe: number } | null } | undefined> {
   const captures = ['collection.succeeded', 'late.accepted'] as const;
-  const keys = captures.map((type) => postingKey(type, mode, collectionId));
-  const entry = await db.collection<PostedEntry>(entriesSpec.name).findOne({ _id: { $in: keys } });
+  const keys: string[] = captures.map((type) => postingKey(type, mode, collectionId));
+  const stored = await db.collection<PostedEntry>(entriesSpec.name).findOne({ _id: { $in: keys } });
+  const entry = stored ?? (await archived?.of([collectionId]))?.find(({ _id }) => keys.includes(_id));
   if (!entry) return undefined;
   const line = entry.lines.find((each) => each.bucket !== undefined);
   if (!line) return { entry, from: null };

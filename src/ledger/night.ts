@@ -133,19 +133,23 @@ export class Night {
     for (const date of due) {
       if (this.#doc.done.includes(date)) continue;
       const known = await stored.findOne({ _id: date });
-      if (!known || known.removedAt) continue;
+      if (!known) continue;
       const { from, until } = known;
       await this.#look({ date, from, until }, known, this.#doc.isWhole);
     }
   }
 
   async #due(): Promise<string[]> {
-    const days = this.#days.filter(({ _id, removedAt }) => !removedAt && !this.#doc.done.includes(_id));
+    // What has gone can be looked at only where somebody reads it.
+    const { archived } = this.#options.understood;
+    const days = this.#days.filter(
+      ({ _id, removedAt }) => (archived || !removedAt) && !this.#doc.done.includes(_id),
+    );
     const proven = days.filter(({ provenAt }) => provenAt);
     const share = this.#doc.isWhole ? proven.length : Math.ceil(proven.length / nightsToSeeAll);
     const oldest = proven.sort((a, b) => a.checkedAt.getTime() - b.checkedAt.getTime()).slice(0, share);
     const changed = await this.#changed();
-    const unproven = days.filter(({ provenAt }) => !provenAt).reverse();
+    const unproven = days.filter(({ provenAt, breaches }) => !provenAt || breaches > 0).reverse();
     return [...new Set([...unproven, ...oldest].map(({ _id }) => _id).concat(changed))];
   }
 
@@ -168,7 +172,8 @@ export class Night {
     const { findings, isProof, seen } = await lookAt(db, span, known, isProofWanted, understood);
     const days = db.collection<DayDoc>(daysSpec.name);
     // Whose entries went in the middle of the look.
-    if (known && (await days.findOne({ _id: date, removedAt: { $exists: true } }))) return;
+    const gone = { _id: date, removedAt: { $exists: true } };
+    if (known && !known.removedAt && (await days.findOne(gone))) return;
     await this.#hear(findings);
     const now = new Date(clock.now());
     const isRight = findings.breaches.length === 0;
@@ -177,7 +182,8 @@ export class Night {
       // What was sealed stays as it was sealed, whatever is found there now.
       ...(known?.sealedAt ? { journal: known.journal, events: known.events } : {}),
       sealedAt: known?.sealedAt ?? (isRight ? now : null),
-      provenAt: isRight ? (isProof ? now : (known?.provenAt ?? null)) : null,
+      // What has gone cannot be proven again: it is right once its file is.
+      provenAt: isRight || known?.removedAt ? (isProof ? now : (known?.provenAt ?? null)) : null,
       edition: isProof ? rulesEdition : (known?.edition ?? rulesEdition),
       tookMs: now.getTime() - beganMs,
       checkedAt: now,

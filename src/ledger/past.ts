@@ -6,7 +6,7 @@ import { dateDueAtMs, eatDate } from '../time.ts';
 import { actorRules } from './auditor.ts';
 import type { About, Breach } from './breach.ts';
 import type { Span } from './closings.ts';
-import { type Day, idsIn, timesIn } from './days.ts';
+import { type Day, entriesOf, idsIn, timesIn } from './days.ts';
 import { bothModes } from './postings.ts';
 
 /** Which days there are to be proven, and which of those that are need a look at once. */
@@ -124,8 +124,4 @@ export async function* strays(db: Db): AsyncGenerator<Breach> {
 
 function isKept({ removedAt }: Day): boolean {
   return removedAt === undefined;
-}
-
-function entriesOf({ journal }: Day): number {
-  return journal.reduce((sum, { entries }) => sum + entries, 0);
 }

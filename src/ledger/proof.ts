@@ -3,10 +3,10 @@ import { modes } from '../mode.ts';
 import { actorRules, checkSpan, checkTouched, lastOf } from './auditor.ts';
 import type { ActorRules, Bounds, Understood } from './captures.ts';
 import { type Span, unevenClosings } from './closings.ts';
-import { type DayDoc, idsIn, type Slice } from './days.ts';
+import { type DayDoc, entriesOf, idsIn, type Slice } from './days.ts';
 import { Findings } from './findings.ts';
 import { undatedRules } from './holdings.ts';
-import { hashed, sealEvents, sealJournal } from './seals.ts';
+import { hashed, sealEvents, sealJournal, sealRead } from './seals.ts';
 
 /** Proves one day, or compares it with its seal. */
 
@@ -24,7 +24,8 @@ export interface Look {
 
 /**
  * Looks at a day. One that is proven is compared with its seal: its journal and its events must be the same, and rules
- * are asked only of actors that changed since. All rules are asked of one that is not, or not as it was sealed, and where
+ * are asked only of actors that changed since. One that went to the archive is compared with its file, and never proven
+ * again. All rules are asked of one that is not, or not as it was sealed, and where
  * `isProof` wants it: of its entries and books, of its closing, of the actors that it made, and of those of earlier days
  * that its entries and events are about.
  */
@@ -37,15 +38,16 @@ export async function lookAt(
 ): Promise<Look> {
   const findings = new Findings(db);
   // The seals are made first: what changes between them and the rules is seen the next time.
-  const journal = [];
-  for (const mode of modes) journal.push(await sealJournal(db, mode, span));
+  const isGone = known?.removedAt !== undefined;
+  const journal = isGone ? await sealArchived(known, understood, findings) : [];
+  for (const mode of isGone ? [] : modes) journal.push(await sealJournal(db, mode, span));
   const sealed = await sealEvents(db, span);
   // Of events that may have gone to the archive the seal stays what it was when they were all there.
-  const events = (known?.sealedAt && (await mayHaveGone(span, understood)) && known.events) || sealed;
+  const events = (known?.sealedAt && (await eventsMayHaveGone(span, understood)) && known.events) || sealed;
   const seen = { journal, events, actors: {} as DayDoc['actors'] };
   if (known?.sealedAt) compare(date, known, seen, findings);
   const isOutdated = !known?.provenAt || known.edition !== rulesEdition;
-  const isProof = isWanted || isOutdated || findings.breaches.length > 0;
+  const isProof = !isGone && (isWanted || isOutdated || findings.breaches.length > 0);
   if (isProof) {
     await checkSpan(db, span, findings, understood, 'the rest');
     await findings.take('closings', async function* () {
@@ -53,17 +55,30 @@ export async function lookAt(
     });
   }
   // Nothing tells of which day these are but what they posted on it: they are asked each time.
-  for (const rules of isProof ? [] : undatedRules) {
+  for (const rules of isProof || isGone ? [] : undatedRules) {
     await findings.take(rules.plural, () => checkTouched(db, rules, span, undefined, findings, understood));
   }
   for (const rules of actorRules) {
-    const before = isProof ? undefined : known?.actors[rules.plural];
+    // One that has gone is not proven again, so what was wrong with it is asked for each time.
+    const isAsked = isProof || (isGone && known.breaches > 0);
+    const before = isAsked ? undefined : known?.actors[rules.plural];
     seen.actors[rules.plural] = await lookAtActors(db, rules, span, before, findings, understood);
   }
   return { findings, isProof, seen };
 }
 
-async function mayHaveGone({ from }: Span, { eventsBegin }: Understood): Promise<boolean> {
+/** Of a day that went to the archive: what its file says. Where none can be read, that is what is wrong. */
+async function sealArchived(known: DayDoc, { archived }: Understood, { breaches }: Findings) {
+  if (!archived || entriesOf(known) === 0) return known.journal;
+  try {
+    return await sealRead(archived.day(known._id));
+  } catch (error) {
+    breaches.push({ kind: 'archive.unreadable', what: known._id, why: String(error).slice(0, 300) });
+    return known.journal;
+  }
+}
+
+async function eventsMayHaveGone({ from }: Span, { eventsBegin }: Understood): Promise<boolean> {
   const begin = await eventsBegin?.();
   return begin !== undefined && (from === null || from < begin);
 }

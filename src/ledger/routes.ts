@@ -1,6 +1,9 @@
 import type { Write } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import {
+  type ArchivedBefore,
+  archivedBefore,
+  archivedNote,
   createdBounds,
   createdFilters,
   forMerchants,
@@ -84,8 +87,15 @@ export type ReadEntries = (
   page: { limit: number; startingAfter?: string },
 ) => Promise<EntryPage<Own<OwnEntry>>>;
 
+/** What transactions are read from. */
+export interface TransactionReads {
+  entries: ReadEntries;
+  /** Older days have gone to the archive. */
+  journalBegins: ArchivedBefore;
+}
+
 /** GET /v1/balance_transactions: an addition to the interface. */
-export function listTransactions(read: ReadEntries) {
+export function listTransactions({ entries: read, journalBegins }: TransactionReads) {
   return forMerchants({
     doc: {
       id: 'listBalanceTransactions',
@@ -97,7 +107,7 @@ export function listTransactions(read: ReadEntries) {
       answers: {
         200: {
           description: 'One page.',
-          schema: listObject(BalanceTransaction, 'BalanceTransactionList'),
+          schema: listObject(BalanceTransaction, 'BalanceTransactionList', archivedBefore),
         },
       },
     },
@@ -116,7 +126,8 @@ export function listTransactions(read: ReadEntries) {
         },
         pageOf(query),
       );
-      return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
+      const list = listAnswer(entries.map(presentTransaction), hasMore);
+      return { status: 200, body: { ...list, ...(await archivedNote(journalBegins)) } };
     },
   });
 }
@@ -125,7 +136,7 @@ export function listTransactions(read: ReadEntries) {
 const ofPaymentMax = 20;
 
 /** What a payment did to the balance, for the dashboard's page of it, from within. */
-export function listOfPayment(read: ReadEntries) {
+export function listOfPayment({ entries: read, journalBegins }: TransactionReads) {
   const summary = 'What a payment changed, newest first';
   return forMerchants({
     doc: {
@@ -135,7 +146,8 @@ export function listOfPayment(read: ReadEntries) {
     params: Type.Object({ id: Type.String({ maxLength: 30, pattern: idPattern('col') }) }),
     handler: async ({ principal, params }) => {
       const { entries, hasMore } = await read(principal, { sourceId: params.id }, { limit: ofPaymentMax });
-      return { status: 200, body: listAnswer(entries.map(presentTransaction), hasMore) };
+      const list = listAnswer(entries.map(presentTransaction), hasMore);
+      return { status: 200, body: { ...list, ...(await archivedNote(journalBegins)) } };
     },
   });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Db, Document, Filter } from 'mongodb';
-import type { Mode } from '../mode.ts';
+import { BSON, type Db, type Document, type Filter } from 'mongodb';
+import { type Mode, modes } from '../mode.ts';
 import type { Span } from './closings.ts';
 import { type DayDoc, idsIn, type JournalSeal, timesIn } from './days.ts';
 
@@ -18,6 +18,19 @@ export async function sealJournal(db: Db, mode: Mode, span: Span): Promise<Journ
     { sort: { postedAt: 1, _id: 1 } },
   );
   return { mode, entries: count, hash };
+}
+
+/** The same of a day's entries that are read from elsewhere, in their order and type for type. @throws the reader's error */
+export async function sealRead(pages: AsyncIterable<readonly Document[]>): Promise<JournalSeal[]> {
+  const read = modes.map((mode) => ({ mode, entries: 0, hash: createHash('sha256') }));
+  for await (const docs of pages)
+    for (const doc of docs) {
+      const own = read.find(({ mode }) => mode === doc.mode);
+      if (!own) throw new Error(`${doc._id} is of no mode`);
+      own.hash.update(BSON.serialize(doc));
+      own.entries += 1;
+    }
+  return read.map(({ hash, ...seal }) => ({ ...seal, hash: hash.digest('hex') }));
 }
 
 /** The day's events, by what says whose end they tell. */

@@ -319,6 +319,7 @@ function subjectOf(breach: Breach): string {
   if ('entryId' in breach) return breach.entryId;
   if ('merchantId' in breach) return breach.merchantId;
   if ('check' in breach) return breach.check;
+  if ('what' in breach) return breach.what;
   if ('date' in breach) return breach.date;
   return breach.kind === 'closing.differs' ? breach.account : `${breach.mode}:${breach.currency}`;
 }

@@ -1,5 +1,15 @@
 import { type TObject, Type } from 'typebox';
-import { forMerchants, listAnswer, listObject, listQuery, pageOf, resourceNotFound } from '../http/http.ts';
+import {
+  type ArchivedBefore,
+  archivedBefore,
+  archivedNote,
+  forMerchants,
+  listAnswer,
+  listObject,
+  listQuery,
+  pageOf,
+  resourceNotFound,
+} from '../http/http.ts';
 import { idPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { isoTime } from '../time.ts';
@@ -90,10 +100,16 @@ export function showSettlement(settlements: OwnSettlements) {
   });
 }
 
+/** What a settlement consists of is read from the journal, whose older days may have gone to the archive. */
+export interface SettledReads<Shown extends object> {
+  settlements: OwnSettlements;
+  collections: ReadCollections<Shown>;
+  journalBegins: ArchivedBefore;
+}
+
 /** GET /v1/settlements/:id/collections: an addition to the interface. `collection`: the schema of its items. */
 export function listSettled<Shown extends object>(
-  settlements: OwnSettlements,
-  read: ReadCollections<Shown>,
+  { settlements, collections: read, journalBegins }: SettledReads<Shown>,
   collection: TObject,
 ) {
   return forMerchants({
@@ -103,7 +119,12 @@ export function listSettled<Shown extends object>(
       description:
         'An addition to the interface. The collections whose net the settlement consists of, newest first.',
       tag,
-      answers: { 200: { description: 'One page.', schema: listObject(collection, 'CollectionList') } },
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: listObject(collection, 'SettlementCollectionList', archivedBefore),
+        },
+      },
     },
     params: SettlementId,
     query: listQuery('col', {}),
@@ -114,7 +135,8 @@ export function listSettled<Shown extends object>(
         limit: query.limit ?? limits.listDefault,
         ...(query.starting_after === undefined ? {} : { before: query.starting_after }),
       });
-      return { status: 200, body: listAnswer(await read(principal, ids), hasMore) };
+      const list = listAnswer(await read(principal, ids), hasMore);
+      return { status: 200, body: { ...list, ...(await archivedNote(journalBegins)) } };
     },
   });
 }

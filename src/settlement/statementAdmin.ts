@@ -7,6 +7,7 @@ import type { Collections } from '../collections/collections.ts';
 import { described, found, idParam, ModeField, Moment, momentMs } from '../desk/desk.ts';
 import { type Fault, faulty, forOperators } from '../http/http.ts';
 import {
+  journalBegins,
   type ReadReferences,
   StatementDiffers,
   type StatementOf,
@@ -15,6 +16,7 @@ import {
 } from '../ledger/ledger.ts';
 import type { Log } from '../log.ts';
 import type { Merchants } from '../merchants/merchants.ts';
+import { isoTime } from '../time.ts';
 
 export interface StatementAdminDeps {
   db: Db;
@@ -26,7 +28,7 @@ export interface StatementAdminDeps {
 }
 
 /**
- * GET /admin/merchants/:id/statement.csv (CONTRACT 18.7), streamed. Without `from` since the beginning; it
+ * GET /admin/merchants/:id/statement.csv (CONTRACT 18.7), streamed. Without `from` since the journal begins; it
  * ends 30 seconds ago at the latest, and its closing line says when. If the lines do not add up there is no
  * closing: the connection is cut and an alert raised.
  */
@@ -34,7 +36,8 @@ export function downloadStatement(deps: StatementAdminDeps) {
   const { db, clock, merchants, collections } = deps;
   const description =
     'Opening balance, each entry with gross, fee, net and settlement date, running balance, closing; in whole ' +
-    'shillings. `from` is inclusive, `to` exclusive: a time, or a date in Dar es Salaam.';
+    'shillings. `from` is inclusive, `to` exclusive: a time, or a date in Dar es Salaam. Without ' +
+    '`from` it begins where the journal does, which is later once days have gone to the archive.';
   return forOperators({
     doc: {
       ...described('getStatement', 'A merchant’s statement as CSV', 200, description),
@@ -51,7 +54,9 @@ export function downloadStatement(deps: StatementAdminDeps) {
     handler: async ({ params, query }) => {
       const merchant = await found(merchants.find(params.id));
       const latestMs = clock.now() - statementTrailingMs;
-      const fromMs = query.from === undefined ? 0 : momentMs('from', query.from);
+      const beginsMs = (await journalBegins(db))?.getTime() ?? 0;
+      const fromMs = query.from === undefined ? beginsMs : momentMs('from', query.from);
+      if (fromMs < beginsMs) throw faulty(goneFaults(beginsMs));
       const toMs = Math.min(latestMs, query.to === undefined ? latestMs : momentMs('to', query.to));
       const of = { merchantId: merchant._id, mode: query.mode, fromMs, toMs };
       if (query.to !== undefined && query.from !== undefined && momentMs('to', query.to) === fromMs)
@@ -77,6 +82,12 @@ function emptyFaults(): Fault[] {
     'to is the first moment that is not in the statement any more. For one day, send the day after it: ' +
     'from=2026-11-21&to=2026-11-22.';
   return [{ param: 'to', code: 'parameter_invalid', message }];
+}
+
+/** What moved the balance before is in the archive: neither the lines nor the opening could be told. */
+function goneFaults(beginsMs: number): Fault[] {
+  const message = `The entries before ${isoTime(beginsMs)} are in the archive. Send from=${isoTime(beginsMs)} or later; npm run archive reads those before.`;
+  return [{ param: 'from', code: 'parameter_invalid', message }];
 }
 
 function periodFaults(hasEnd: boolean): Fault[] {

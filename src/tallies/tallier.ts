@@ -31,7 +31,7 @@ interface TallierOptions {
   clock: Clock;
   log: Log;
   /** What is older may have gone to the archive: what was counted of it stays. Undefined, or absent: nothing has gone. */
-  beginsAt?: () => Promise<Date | undefined>;
+  beginsAt?: (kind: TallyKind) => Promise<Date | undefined>;
   /** A run counts the past for so long, at least an hour of it, and goes on with the next one. */
   budgetMs?: number;
 }
@@ -207,8 +207,7 @@ export class Tallier {
     if (stored?.begunAt && !stored.wantedAt) return stored;
     const lastMs = stored?.begunAt?.getTime() ?? 0;
     const begunAt = new Date(Math.max(lastMs + 1, stored?.wantedAt?.getTime() ?? this.#options.clock.now()));
-    // Settlements are in the journal, which stays.
-    const begins = kind === 'settled' ? undefined : await this.#options.beginsAt?.();
+    const begins = await this.#options.beginsAt?.(kind);
     const since = begins ? { date: { $gte: eatDate(begins.getTime()) } } : {};
     await this.#tallies.deleteMany({ _id: { $gte: `${kind}/`, $lt: `${kind}0` }, ...since });
     pass('betweenTallies');

@@ -308,7 +308,7 @@ describe('the archive', function () {
 
   it('takes nothing of a kind that is to be kept, or that is not counted yet', async () => {
     await plant(db, pastOf(4, longAgoMs, minuteMs));
-    const some = { history: undefined, events: 400 * dayMs, evidence: 400 * dayMs };
+    const some = { history: undefined, events: 400 * dayMs, evidence: 400 * dayMs, journal: undefined };
     const mayGo = async (kind: string) => kind !== 'events';
     await archiver({ keptMs: some, mayGo }).run();
     expect((await readManifests(dir)).map(({ kind }) => kind)).to.deep.equal(['evidence']);

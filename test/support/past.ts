@@ -4,6 +4,7 @@ import { Archiver } from '../../src/archive/archive.ts';
 import { endedStates } from '../../src/collections/collections.ts';
 import { eventId } from '../../src/events/events.ts';
 import { derivedId } from '../../src/ids.ts';
+import { journalSource } from '../../src/ledger/ledger.ts';
 import { createLog } from '../../src/log.ts';
 
 /** Payments of long ago with all that they left, as the service stores it, and who archives them. */
@@ -33,7 +34,8 @@ export function archiverOf(
   const lease = new Lease(db, clock, `archiver-${process.pid}-${Math.random()}`, 60_000);
   return new Archiver({
     ...{ db, clock, lease, dir, log: createLog('silent'), charts: pastCharts },
-    keptMs: { history: keptMs, events: keptMs, evidence: keptMs },
+    keptMs: { history: keptMs, events: keptMs, evidence: keptMs, journal: keptMs },
+    books: journalSource(db, clock),
     ...{ docsPerFile: 100_000, restShare: 0 },
     ...more,
   });

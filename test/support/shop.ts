@@ -140,6 +140,7 @@ function routesOf(collections: OwnCollections): Route[] {
     tails: { open: () => ({ hasNews: async () => false, end: () => {} }) },
     money: {
       entries: async () => ({ entries: [], hasMore: false }),
+      journalBegins: async () => undefined,
       settlements: {
         list: async () => ({ rows: [], hasMore: false }),
         show: async () => undefined,

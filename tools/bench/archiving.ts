@@ -5,6 +5,7 @@ import process from 'node:process';
 import { Lease, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { Archiver } from '../../src/archive/archive.ts';
+import { journalSource } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
@@ -41,7 +42,8 @@ async function once(stage: Stage, print: Print, restShare: number): Promise<void
     const lease = new Lease(db, clock, 'bench', limits.minuteMs);
     const archiver = new Archiver({
       ...{ db, clock, lease, dir, log: createLog('warn'), charts: pastCharts, restShare },
-      keptMs: { history: keptMs, events: keptMs, evidence: keptMs },
+      keptMs: { history: keptMs, events: keptMs, evidence: keptMs, journal: undefined },
+      books: journalSource(db, clock),
     });
     const [cpu, stores, startedAt] = [process.cpuUsage(), stage.storesCpuMs(), performance.now()];
     let report = { docs: 0, files: 0 };

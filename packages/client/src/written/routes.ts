@@ -1,6 +1,6 @@
 // Written by `npm run client` from openapi.json. Change the service, not this file.
 
-import type { Balance, BalanceTransactionList, CancelPayout, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreatePayout, CreateRefund, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, Destination, DestinationList, EnableWebhookEndpoint, Event, EventList, Payout, PayoutEvent, PayoutList, Principal, Refund, RefundEvent, RefundList, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
+import type { Balance, BalanceTransactionList, CancelPayout, Collection, CollectionList, CreateCollection, CreateDashboardLink, CreatePayout, CreateRefund, CreateWebhookEndpoint, DashboardLink, DeletedWebhookEndpoint, Delivery, DeliveryList, Destination, DestinationList, EnableWebhookEndpoint, Event, EventList, Payout, PayoutEvent, PayoutList, Principal, Refund, RefundEvent, RefundList, Resend, ResendEvent, RevokedKey, RotateWebhookSecret, SetTestOutcome, SettleTestMoney, Settlement, SettlementCollectionList, SettlementList, TestEvent, TestWebhookEndpoint, UpdateWebhookEndpoint, WebhookEndpoint, WebhookEndpointList, WebhookEndpointWithSecret } from './schemas.ts';
 
 /** Method and path of every operation. */
 export const routes = {
@@ -329,7 +329,7 @@ export interface Operations {
       starting_after?: string;
     };
     body: undefined;
-    answer: CollectionList;
+    answer: SettlementCollectionList;
   };
   createDashboardLink: {
     query: undefined;

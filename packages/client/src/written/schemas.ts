@@ -492,6 +492,8 @@ export interface BalanceTransactionList {
   data: BalanceTransaction[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
+  /** What is older can be in the archive of the service, and is not listed any more. Absent: nothing has gone there. */
+  archived_before?: string;
 }
 
 export interface Settlement {
@@ -519,6 +521,16 @@ export interface SettlementList {
   data: Settlement[];
   /** While true, ask again with `starting_after` set to the last id of this page. */
   has_more: boolean;
+}
+
+export interface SettlementCollectionList {
+  object: 'list';
+  /** Newest first. */
+  data: Collection[];
+  /** While true, ask again with `starting_after` set to the last id of this page. */
+  has_more: boolean;
+  /** What is older can be in the archive of the service, and is not listed any more. Absent: nothing has gone there. */
+  archived_before?: string;
 }
 
 export interface DashboardLink {
