@@ -32,7 +32,9 @@ COPY src src
 COPY docs docs
 COPY examples examples
 
-# A number, so that Kubernetes can see that it is not root. It writes no file.
+# Where the archive's volume goes (ARCHIVE_DIR); a new one takes its owner from here.
+RUN install -d -o 1000 -g 1000 -m 700 /var/lib/kusanya
+# A number, so that Kubernetes can see that it is not root. It writes no file but the archive's.
 USER 1000:1000
 EXPOSE 3000 3001
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --start-interval=1s --retries=12 \

@@ -52,6 +52,10 @@ const tileWords: Readonly<Record<string, TileWords>> = {
   ],
   quarantined: ['Set aside', 'Documents that could not be understood. They take no step.', true],
   wakeups_late: ['Wake-ups are late', 'Due for more than a minute.', true],
+  archive_failed: [
+    'The archive failed',
+    'Nothing was removed that is not in a file. The night goes on with it.',
+  ],
   no_worker: ['No worker', 'Nobody sweeps: prompts, webhooks and timers wait.', true],
   redis_down: ['Redis is away', 'Payments go on; everything behind them is slower.', true],
   redis_evicts: ['Redis throws keys out', 'Set maxmemory-policy noeviction.'],

@@ -18,7 +18,10 @@ export interface JournalSeal {
   hash: string;
 }
 
-/** Up to a thousand actors in the order of their ids, as the rules read them. They may change: then the rules run again. */
+/**
+ * Up to a thousand actors in the order of their ids, as the rules read them. They may change: then the rules run again. One
+ * is 126 bytes in its day's document: 0.13 MB for a million payments, of the 16 MB that a document may have.
+ */
 export interface Slice {
   /** The last of them; null: to the end of the day. */
   upTo: string | null;

@@ -118,6 +118,11 @@ export class Metrics {
     'When an audit last began that has ended: recent every minute, full every night.',
     ['kind'],
   );
+  readonly archived = this.#gauge(
+    'archive_run_timestamp_seconds',
+    'When the archive’s latest night began: outcome complete, unfinished or failed. Absent before the first.',
+    ['outcome'],
+  );
   readonly alerts = this.#counter('alerts_total', 'Alerts raised, by kind.', ['kind']);
 
   readonly batchSize = this.#histogram(

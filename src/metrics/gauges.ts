@@ -10,6 +10,7 @@ import {
   queueNames,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
+import type { Archive } from '../archive/archive.ts';
 import type { AuditWatch } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
@@ -33,6 +34,7 @@ interface GaugesOptions {
   actors: Actors;
   queues: Queues;
   auditWatch: AuditWatch;
+  archive: Pick<Archive, 'latestRun'>;
   committer: Pick<Committer, 'counts'>;
   handover: Pick<Handover, 'failures'>;
   lanes: Pick<Lanes, 'counts'>;
@@ -56,6 +58,7 @@ export class Gauges {
       queues: () => this.#queues(),
       settlements: () => this.#settlements(),
       books: () => this.#books(),
+      archive: () => this.#archive(),
     };
   }
 
@@ -91,7 +94,7 @@ export class Gauges {
     const stored = [of.collectionsInState, of.collectionsOverdue, of.webhookEndpoints, of.webhookDeliveries];
     const others = [of.laneErrands, of.queueJobs, of.timersMissing, of.needsPerson, of.settlementLastSuccess];
     const counts = [of.engineConflicts, of.engineRetries, of.handoverFailures];
-    return [...stored, ...others, of.ledgerImbalance, of.ledgerAudited, ...counts];
+    return [...stored, ...others, of.ledgerImbalance, of.ledgerAudited, of.archived, ...counts];
   }
 
   /** Counted where it happens, by plain numbers; shown from here. */
@@ -194,6 +197,16 @@ export class Gauges {
       }
       if (recent) metrics.ledgerAudited.set({ kind: 'recent' }, recent.at.getTime() / limits.secondMs);
       if (full) metrics.ledgerAudited.set({ kind: 'full' }, full.at.getTime() / limits.secondMs);
+    };
+  }
+
+  async #archive(): Promise<() => void> {
+    const { metrics, archive } = this.#options;
+    const run = await archive.latestRun();
+    return () => {
+      if (!run) return;
+      const outcome = run.fault ? 'failed' : run.isComplete ? 'complete' : 'unfinished';
+      metrics.archived.set({ outcome }, run.at.getTime() / limits.secondMs);
     };
   }
 

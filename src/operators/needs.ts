@@ -7,6 +7,7 @@ import {
   type Queues,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
+import type { Archive } from '../archive/archive.ts';
 import { lateOuterStates, lateStates, reviewStates } from '../collections/collections.ts';
 import type { Config } from '../config.ts';
 import { countMax, lateMs } from '../desk/desk.ts';
@@ -35,6 +36,7 @@ export interface OverviewDeps {
   rails: Rails;
   queues: Queues;
   auditWatch: AuditWatch;
+  archive: Archive;
   settlementReader: SettlementReader;
 }
 
@@ -72,6 +74,7 @@ export async function readNeeds(deps: OverviewDeps, mode: Mode): Promise<Tile[]>
     differences(deps, mode),
     quarantined(deps, mode),
     wakeupsLate(deps, mode),
+    archiving(deps),
     machinery(deps, mode),
   ]);
   return tiles.flat().filter(({ count }) => count > 0);
@@ -223,6 +226,14 @@ function wakeupsLate({ db, actors, clock }: OverviewDeps, mode: Mode): Promise<T
       return tile('wakeups_late', link, { ...sum, machine: name });
     }),
   );
+}
+
+/** A night of the archive that broke off, until one has not. */
+async function archiving({ archive }: OverviewDeps): Promise<Tile[]> {
+  const run = await archive.latestRun();
+  return run?.fault
+    ? [tile('archive_failed', '/admin/archive', { count: 1, oldest_at: run.at.toISOString() })]
+    : [];
 }
 
 /** Of the installation, whatever the mode. */

@@ -31,6 +31,7 @@ export type TileKind =
   | 'difference_open'
   | 'quarantined'
   | 'wakeups_late'
+  | 'archive_failed'
   | 'no_worker'
   | 'redis_down'
   | 'redis_evicts'

@@ -28,7 +28,16 @@ import {
   plant,
   success,
 } from '../support/books.ts';
-import { changed, keyOf, openKinds, type Past, pastOf, paymentOf, stored, todayMs } from '../support/nights.ts';
+import {
+  changed,
+  keyOf,
+  openKinds,
+  type Past,
+  pastOf,
+  paymentOf,
+  stored,
+  todayMs,
+} from '../support/nights.ts';
 
 const { dayMs, hourMs } = limits;
 

@@ -27,7 +27,7 @@ import {
 } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
-import { collectionWrite, nudge, openBooks, plant, success } from '../support/books.ts';
+import { type Books, collectionWrite, keepAsIs, nudge, openBooks, plant, success } from '../support/books.ts';
 import { changed, keyOf, type Past, pastOf, paymentOf, todayMs } from '../support/nights.ts';
 import { archiverOf } from '../support/past.ts';
 import { sized } from '../support/size.ts';
@@ -39,15 +39,22 @@ const kept = { history: undefined, events: undefined, evidence: undefined };
 describe('the journal in the archive', function () {
   this.timeout(300_000);
   let dir: string;
+  let books: Books;
+  let empty: () => Promise<void>;
   let past: Past;
+
+  before(async () => {
+    books = await openBooks('journal');
+    empty = await keepAsIs(books);
+  });
+  after(() => books.close());
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'kusanya-journal-'));
-    const books = await openBooks('journal');
     past = await pastOf(books, 5, { understood: understoodIn(books.db) });
   });
   afterEach(async () => {
-    await past.close();
+    await empty();
     await rm(dir, { recursive: true, force: true });
   });
 
