@@ -266,8 +266,7 @@ async function startListeners(
       refusals: wired.refusals,
       money: {
         entries: (whose, filter, page) => ownEntriesOf(db, whose, filter, page),
-        journalBegins: () => journalBegins(db),
-        settlements: wired.settlementReader,
+        ...{ journalBegins: () => journalBegins(db), settlements: wired.settlementReader },
         collections: (whose, ids) => collections.many(whose, ids),
       },
     });

@@ -170,19 +170,13 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   const railDeps = { db, clock, log, config, lease, watch: watch.rail };
   const { rails, prepareRails, closeRails } = railsOf(railDeps, late);
   const endpoints = new Recent((id) => late.actors.read({ machine: 'endpoint', id }), endpointMaxAgeMs);
-  const webhookDeps: WebhookDeps = {
-    ...{ db, clock, config, events, poster, webhooks, endpoints, slots: new Slots(clock) },
-    actors: () => late.actors,
-  };
+  const slots = new Slots(clock);
+  const sending = { db, clock, config, events, poster, webhooks, endpoints, slots };
+  const webhookDeps: WebhookDeps = { ...sending, actors: () => late.actors };
   const archive = new Archive({ db, dir: config.archive.dir });
+  const archived = archivedJournal(archive);
   const collectionDeps: CollectionDeps = {
-    ...{
-      db,
-      rails,
-      archived: archivedJournal(archive),
-      stripe: stripe.number,
-      deliveriesOf: webhooks.deliveriesOf.bind(webhooks),
-    },
+    ...{ db, rails, stripe: stripe.number, deliveriesOf: webhooks.deliveriesOf.bind(webhooks), archived },
     settlesOn: settlesByDelay((id) => merchants.delayDays(id), config.settlementDelayDays),
     refundOf: refundsFor({ rails, merchantOf: (id) => merchants.find(id) }),
   };
@@ -217,8 +211,7 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
   Object.assign(late, { actors, bells, settlements, payouts: paying.payouts });
   const parts = { db, patientDb, clock, log, config };
   const past = pastOf({ ...parts, archive, lease, charts: actors.definitions });
-  const secret = config.mpesa?.callbackSecret;
-  const callbacks = new Callbacks({ ...common, bells, rails, secret, heard: watch.heard });
+  const callbacks = callbacksOf(config, { ...common, bells, rails, heard: watch.heard });
   return {
     ...{ db, patientDb, clock, log, config, queues, rails, runtime, committer },
     ...{ actors, handover, lanes, bells, lease, merchants },
@@ -229,6 +222,13 @@ export function wire({ db, patientDb, clock, log, config, queues }: WiringOption
     ...{ reconciliations, ...paying, ...past },
     ...moneyRooms({ ...parts, actors, rails, merchants, webhooks, archive }),
   };
+}
+
+function callbacksOf(
+  { mpesa }: Config,
+  deps: Omit<ConstructorParameters<typeof Callbacks>[0], 'secret'>,
+): Callbacks {
+  return new Callbacks({ ...deps, secret: mpesa?.callbackSecret });
 }
 
 /** What is asked of a merchant's payments and money, by merchants, operators and the auditor. */

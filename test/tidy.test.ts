@@ -35,9 +35,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   events: [],
   http: [],
   inspector: ['http'],
-  ledger: [],
+  ledger: ['archive'],
   merchants: [],
-  metrics: ['collections', 'ledger', 'settlement', 'webhooks'],
+  metrics: ['archive', 'collections', 'ledger', 'settlement', 'webhooks'],
   operators: [
     'archive',
     'charts',
