@@ -300,6 +300,7 @@ describe('the archive', function () {
       history: { steps: 140 },
       events: { events: 20, deliveries: 20, attempts: 40, steps: 80 },
       evidence: { railAnswers: 40, railCallbacks: 20 },
+      journal: {},
     });
     expect(plan[0]!.before).to.equal('2025-10-16T21:00:00.000Z');
     expect(await readdir(dir)).to.deep.equal([]);
