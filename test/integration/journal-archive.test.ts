@@ -28,7 +28,7 @@ import {
 import { limits } from '../../src/limits.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
 import { type Books, collectionWrite, keepAsIs, nudge, openBooks, plant, success } from '../support/books.ts';
-import { changed, keyOf, type Past, pastOf, paymentOf, todayMs } from '../support/nights.ts';
+import { changed, keyOf, type Past, pastOf, paymentOf, stored, todayMs } from '../support/nights.ts';
 import { archiverOf } from '../support/past.ts';
 import { sized } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
@@ -161,7 +161,13 @@ describe('the journal in the archive', function () {
     return all;
   }
 
-  type Planted = { fault: string; finds: string[]; plant(): Promise<void>; mend?(): Promise<void> };
+  type Planted = {
+    fault: string;
+    finds: string[];
+    then?: string[];
+    plant(): Promise<void>;
+    mend?(): Promise<void>;
+  };
   const file = async (nth: number) => fileOf(dir, (await readManifests(dir))[nth]!.name);
   const planted: Planted[] = [
     {
@@ -173,6 +179,8 @@ describe('the journal in the archive', function () {
     {
       fault: 'a file whose entries were changed, and that can be read all the same',
       finds: ['day.differs'],
+      // A day that is not as it was sealed is proven again, by what its file says now.
+      then: ['capture.differs', 'day.differs'],
       plant: () => rewrite(1, '"10000"', '"10001"'),
       mend: () => rewrite(1, '"10001"', '"10000"'),
     },
@@ -214,9 +222,13 @@ describe('the journal in the archive', function () {
     const packed = await promisify(gzip)(Buffer.from(text.replaceAll(from, to)));
     await writeFile(path, packed);
     const { name } = (await readManifests(dir))[nth]!;
-    await changed(past.db, 'archive_files', name, { 'blocks.0.bytes': packed.length });
+    // It may happen to be as long as it was.
+    await stored(past.db, 'archive_files').updateOne(
+      { _id: name },
+      { $set: { 'blocks.0.bytes': packed.length } },
+    );
   }
-  for (const { fault, finds, plant: plantFault, mend } of planted) {
+  for (const { fault, finds, then = finds, plant: plantFault, mend } of planted) {
     it(`is looked at within thirty nights: ${fault}`, async () => {
       expect(await past.night()).to.deep.equal([]);
       await archiver().run();
@@ -225,7 +237,7 @@ describe('the journal in the archive', function () {
       let found: string[] = [];
       for (let nights = 0; found.length === 0 && nights < 30; nights += 1) found = await past.night();
       expect(found).to.deep.equal(finds);
-      expect(await past.night(), 'and every night from then on').to.deep.equal(finds);
+      expect(await past.night(), 'and every night from then on').to.deep.equal(then);
       if (!mend) return;
       expect((await verifiedUpTo(past.db))! < verified!, 'no longer verified').to.equal(true);
       await mend();
