@@ -164,7 +164,7 @@ describe('the journal in the archive', function () {
   type Planted = {
     fault: string;
     finds: string[];
-    then?: string[];
+    later?: string[];
     plant(): Promise<void>;
     mend?(): Promise<void>;
   };
@@ -180,7 +180,7 @@ describe('the journal in the archive', function () {
       fault: 'a file whose entries were changed, and that can be read all the same',
       finds: ['day.differs'],
       // A day that is not as it was sealed is proven again, by what its file says now.
-      then: ['capture.differs', 'day.differs'],
+      later: ['capture.differs', 'day.differs'],
       plant: () => rewrite(1, '"10000"', '"10001"'),
       mend: () => rewrite(1, '"10001"', '"10000"'),
     },
@@ -228,7 +228,7 @@ describe('the journal in the archive', function () {
       { $set: { 'blocks.0.bytes': packed.length } },
     );
   }
-  for (const { fault, finds, then = finds, plant: plantFault, mend } of planted) {
+  for (const { fault, finds, later = finds, plant: plantFault, mend } of planted) {
     it(`is looked at within thirty nights: ${fault}`, async () => {
       expect(await past.night()).to.deep.equal([]);
       await archiver().run();
@@ -237,7 +237,7 @@ describe('the journal in the archive', function () {
       let found: string[] = [];
       for (let nights = 0; found.length === 0 && nights < 30; nights += 1) found = await past.night();
       expect(found).to.deep.equal(finds);
-      expect(await past.night(), 'and every night from then on').to.deep.equal(then);
+      expect(await past.night(), 'and every night from then on').to.deep.equal(later);
       if (!mend) return;
       expect((await verifiedUpTo(past.db))! < verified!, 'no longer verified').to.equal(true);
       await mend();
