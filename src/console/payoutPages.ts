@@ -91,7 +91,7 @@ export const showBankFiles: Show = async (visit) => {
   const list = await visit.read('/admin/payout-files', { query: queryInMode(visit) });
   const rows = table<BankFile>(
     [
-      { head: 'File', cell: ({ id }) => fileLink(visit, id), card: 'first' },
+      { head: 'File', cell: (file) => fileLink(visit, file), card: 'first' },
       { head: 'Payouts', kind: 'right', cell: ({ count }) => count },
       { head: 'Sum', kind: 'right', cell: ({ amount }) => money(amount), card: 'first end' },
       {
@@ -102,17 +102,19 @@ export const showBankFiles: Show = async (visit) => {
       {
         head: 'With the bank',
         kind: 'wide',
-        cell: ({ id, sent_at, sent_by }) =>
-          sent_at
-            ? html`${moment(sent_at)} <span class="quiet">marked by ${sent_by}</span>`
-            : formOf(visit, {
-                id: `sent-${id}`,
-                to: 'POST /admin/payout-files/:id/sent',
-                params: { id },
-                title: 'The bank has it',
-                hint: 'Then each of its payouts waits for the bank’s word.',
-                submit: 'Mark as sent',
-              }),
+        cell: ({ id, is_open, sent_at, sent_by }) =>
+          is_open
+            ? html`<span class="quiet">It is still being written. If it stays so, write the next: that closes it.</span>`
+            : sent_at
+              ? html`${moment(sent_at)} <span class="quiet">marked by ${sent_by}</span>`
+              : formOf(visit, {
+                  id: `sent-${id}`,
+                  to: 'POST /admin/payout-files/:id/sent',
+                  params: { id },
+                  title: 'The bank has it',
+                  hint: 'Then each of its payouts waits for the bank’s word.',
+                  submit: 'Mark as sent',
+                }),
       },
     ],
     list.data,
@@ -134,7 +136,7 @@ ${make.toString() ? card('Write what awaits the bank', make) : ''}`;
 };
 
 /** The file itself; a viewer, who sees no account, has none. */
-function fileLink(visit: Visit, id: string): Html {
-  if (visit.operator.role === 'viewer') return html`<code class="id">${id}</code>`;
+function fileLink(visit: Visit, { id, is_open }: BankFile): Html {
+  if (is_open || visit.operator.role === 'viewer') return html`<code class="id">${id}</code>`;
   return html`<a href="${address(visit, `/payouts/files/${id}/file.csv`)}" download><code class="id">${id}</code></a>`;
 }

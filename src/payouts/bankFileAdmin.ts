@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { Write } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import {
   type Command,
@@ -28,6 +29,8 @@ function presentFile({ doc, count, amountTzs }: BankFileSum) {
     mode: doc.mode,
     count,
     amount: amountTzs,
+    /** It is still being written, and not to be read yet. */
+    is_open: doc.isOpen === true,
     made_by: doc.by,
     created_at: isoTime(doc.at.getTime()),
     sent_at: doc.sentAt ? isoTime(doc.sentAt.getTime()) : null,
@@ -37,12 +40,12 @@ function presentFile({ doc, count, amountTzs }: BankFileSum) {
 
 /** Tells a payout what an operator did to its file; the audit has a line for each. */
 function telling(command: Command) {
-  return (doc: PayoutDoc, event: { type: string; file?: string }) => {
+  return (doc: PayoutDoc, event: { type: string; file?: string }, writes?: Write[]) => {
     const about = {
       ...{ action: event.type, target: doc._id, merchantId: doc.merchantId },
       ...{ before: { state: doc.state }, after: event.file === undefined ? {} : { file: event.file } },
     };
-    return command.send({ machine: 'payout', id: doc._id }, event, about);
+    return command.send({ machine: 'payout', id: doc._id }, event, about, undefined, writes);
   };
 }
 
@@ -77,17 +80,34 @@ export function listFiles({ bankFiles }: BankFileAdminDeps) {
   });
 }
 
+/** @throws action_not_allowed for a file that payouts may still join */
+async function closed(bankFiles: BankFiles, id: string) {
+  const doc = await found(bankFiles.find(id));
+  if (doc.isOpen) {
+    throw actionNotAllowed(
+      'This file is still being written: ask again in a moment. Where it stays so, its process died; the next file closes it after a minute, and has what is left.',
+    );
+  }
+  return doc;
+}
+
 /** GET /admin/payout-files/:id/file.csv, streamed; the same file as often as it is asked for. */
 export function downloadFile({ bankFiles }: BankFileAdminDeps) {
   return forOperators({
     doc: {
-      ...described('getPayoutFileContent', 'A file for the bank', 200),
+      ...described(
+        'getPayoutFileContent',
+        'A file for the bank',
+        200,
+        'The same each time: a file that is still being written (`is_open`) is refused.',
+        ['action_not_allowed'],
+      ),
       answers: { 200: { description: 'The file.', contentType: 'text/csv', schema: Type.String() } },
     },
     params: idParam('bkf'),
     query: Type.Object({ mode: Type.Optional(ModeField) }, { additionalProperties: false }),
     handler: async ({ params, query }) => {
-      const { _id, mode } = await found(bankFiles.find(params.id));
+      const { _id, mode } = await closed(bankFiles, params.id);
       if (query.mode !== undefined && query.mode !== mode) throw resourceNotFound();
       return {
         status: 200,
@@ -107,12 +127,13 @@ export function markFileSent(deps: BankFileAdminDeps) {
       'markPayoutFileSent',
       'The bank has the file',
       200,
-      'Its payouts then wait for the bank’s word: a statement’s, or a person’s. Safe to repeat.',
+      'Its payouts then wait for the bank’s word: a statement’s, or a person’s. Safe to repeat. Not while it is still being written.',
+      ['action_not_allowed'],
     ),
     params: idParam('bkf'),
     body: commandBody('PayoutFileSent', {}),
     handler: async (command, { params }) => {
-      const doc = await found(deps.bankFiles.find(params.id));
+      const doc = await closed(deps.bankFiles, params.id);
       const sent = await deps.bankFiles.markSent(doc, command.by, telling(command));
       return { status: 200, body: presentFile(sent) };
     },

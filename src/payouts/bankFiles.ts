@@ -1,8 +1,15 @@
-import type { Actors, Clock, SendResult } from '@kusanya/durable-actors';
-import { eachOf } from '@kusanya/durable-actors';
+import {
+  type Actors,
+  type Clock,
+  eachOf,
+  type SendResult,
+  StepRefused,
+  type Write,
+} from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { csvLine } from '../csv.ts';
 import { newId } from '../ids.ts';
+import { limits } from '../limits.ts';
 import type { Mode } from '../mode.ts';
 import {
   type BankFileDoc,
@@ -10,11 +17,13 @@ import {
   type PayoutDoc,
   payoutFilesSpec,
   payoutsSpec,
+  unclearStates,
 } from './documents.ts';
 
 /**
  * Files for the bank. A payout is written into one file and never into another: which one, its own step says, in its own
- * document. So the same file can be made again from the payouts whenever somebody lost it, and nobody is paid by two.
+ * document. So the same file can be made again from the payouts whenever somebody lost it, and nobody is paid by two. A
+ * file is read when it is closed: from then on no payout can join it, however late its step comes.
  */
 
 interface BankFilesOptions {
@@ -30,8 +39,11 @@ const stepsAtOnce = 16;
 
 const columns = ['reference', 'amount', 'currency', 'kind', 'bank', 'number', 'name', 'merchant'] as const;
 
-/** Sends an operator's event to one payout, with its line in the audit. */
-type Tell = (doc: PayoutDoc, event: { type: string; file?: string }) => Promise<SendResult>;
+/** A file takes moments. One that is open for so long was left by a process that died. */
+const writingMs = limits.minuteMs;
+
+/** Sends an operator's event to one payout, with its line in the audit and further writes in its commit. */
+type Tell = (doc: PayoutDoc, event: { type: string; file?: string }, writes?: Write[]) => Promise<SendResult>;
 
 export interface BankFileSum {
   doc: BankFileDoc;
@@ -52,6 +64,7 @@ export class BankFiles {
    */
   async make(mode: Mode, by: string, tell: Tell): Promise<BankFileSum | undefined> {
     const { actors, clock } = this.#options;
+    await this.#closeLeft(mode);
     const withheld = await this.#withheldIn(mode);
     const waiting = await this.#stored
       .find({ mode, state: 'created.awaitingExport', merchantId: { $nin: withheld } })
@@ -60,12 +73,36 @@ export class BankFiles {
       .toArray();
     if (waiting.length === 0) return undefined;
     const at = clock.now();
-    const doc: BankFileDoc = { _id: newId('bkf', at), mode, by, at: new Date(at) };
+    const doc: BankFileDoc = { _id: newId('bkf', at), mode, by, at: new Date(at), joined: 0, isOpen: true };
     await actors.commit([{ op: 'insert', into: payoutFilesSpec.name, doc, onDuplicate: 'race' }]);
+    const joins: Write = {
+      ...{ op: 'update', into: payoutFilesSpec.name, onMiss: 'refuse' },
+      ...{ filter: { _id: doc._id, isOpen: true }, update: { $inc: { joined: 1 } } },
+    };
     await eachOf(from(waiting), stepsAtOnce, async (payout) => {
-      await tell(payout, { type: 'operator.exported', file: doc._id });
+      await tell(payout, { type: 'operator.exported', file: doc._id }, [joins]).catch((error) => {
+        // Somebody closed it meanwhile: the payout awaits the next file.
+        if (!(error instanceof StepRefused && error.write.into === payoutFilesSpec.name)) throw error;
+      });
     });
-    return this.#summed(doc);
+    await this.#close(doc._id);
+    const { isOpen: _over, ...closed } = doc;
+    return this.#summed(closed);
+  }
+
+  /** From here on no payout can join it. */
+  async #close(_id: string): Promise<void> {
+    const update = { $unset: { isOpen: 1 as const } };
+    await this.#options.actors.commit([
+      { op: 'update', into: payoutFilesSpec.name, filter: { _id }, update, onMiss: 'race' },
+    ]);
+  }
+
+  /** Files whose process died: what is in them stays, and what is not awaits the next. */
+  async #closeLeft(mode: Mode): Promise<void> {
+    const before = new Date(this.#options.clock.now() - writingMs);
+    const left = await this.#bankFiles.find({ mode, isOpen: true, at: { $lt: before } }).toArray();
+    for (const { _id } of left) await this.#close(_id);
   }
 
   /** Merchants of whom nothing may leave now. */
@@ -77,16 +114,17 @@ export class BankFiles {
     return waiting.filter((_, index) => isWithheld[index]);
   }
 
-  /** Tells each payout of a file that the bank has it. Those that have gone on stay as they are. */
+  /** Tells each payout of a closed file that the bank has it. Those that have gone on stay as they are. */
   async markSent(doc: BankFileDoc, by: string, tell: Tell): Promise<BankFileSum> {
-    const { actors, clock } = this.#options;
     await eachOf(this.#linesOf(doc._id), stepsAtOnce, async (payout) => {
-      if (payout.state === 'created.exported') await tell(payout, { type: 'operator.sent' });
+      if (awaitsSending(payout)) await tell(payout, { type: 'operator.sent' });
     });
-    const sent = { sentAt: new Date(clock.now()), sentBy: by };
-    const filter = { _id: doc._id };
-    await actors.commit([
-      { op: 'update', into: payoutFilesSpec.name, filter, update: { $set: sent }, onMiss: 'race' },
+    const sent = { sentAt: new Date(this.#options.clock.now()), sentBy: by };
+    await this.#options.actors.commit([
+      {
+        ...{ op: 'update', into: payoutFilesSpec.name, onMiss: 'race' },
+        ...{ filter: { _id: doc._id }, update: { $set: sent } },
+      },
     ]);
     return this.#summed({ ...doc, ...sent });
   }
@@ -139,6 +177,13 @@ export class BankFiles {
   get #bankFiles() {
     return this.#options.db.collection<BankFileDoc>(payoutFilesSpec.name);
   }
+}
+
+/** It lies in its file, perhaps for so long that a person has it. */
+function awaitsSending({ state, snapshot }: PayoutDoc): boolean {
+  return (
+    state === 'created.exported' || (unclearStates.includes(state) && snapshot.context.wasTaken === false)
+  );
 }
 
 async function* from<T>(all: readonly T[]): AsyncGenerator<T> {

@@ -103,6 +103,10 @@ export interface BankFileDoc extends Doc {
   mode: Mode;
   by: string;
   at: Date;
+  /** It is still being written: payouts may join it. */
+  isOpen?: true;
+  /** How many times one joined; a change of this document, so none can after it was closed. */
+  joined: number;
   /** When it was told that the bank has it. */
   sentAt?: Date;
   sentBy?: string;
@@ -110,7 +114,7 @@ export interface BankFileDoc extends Doc {
 
 export const payoutFilesSpec: MongoCollectionSpec = {
   name: 'payout_files',
-  indexes: [{ key: { mode: 1, _id: -1 } }],
+  indexes: [{ key: { mode: 1, _id: -1 } }, { key: { mode: 1, at: 1 }, partial: { isOpen: true } }],
 };
 
 /** What was asked for on a date, by one merchant (`{mode}:{date}:{merchant}`) and by all (`{mode}:{date}`). */

@@ -2,6 +2,7 @@ import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
+import { BankFiles } from '../../src/payouts/payouts.ts';
 import { testPayoutNumbers } from '../../src/rails/rails.ts';
 import { startTestService, type TestMerchant, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -166,6 +167,50 @@ describe('payouts', function () {
       expect(again.status).to.equal(409);
     });
 
+    it('are read from a file that is closed only, and nothing joins it after that', async () => {
+      const merchant = await funded();
+      const destination = await usable(merchant, bank);
+      const ids: string[] = [];
+      for (const amount of [10_000, 20_000]) ids.push((await pay(merchant, destination, amount)).json.id);
+      const { db, actors } = test.service.wired;
+      const files = new BankFiles({ db, actors, clock, isWithheld: async () => false });
+      const [paused, resume] = gate();
+      const [reached, reach] = gate();
+      /** As the route does, by a process that stands still before its last payout. */
+      const making = files.make('test', 'Neema', async ({ _id: id }, { type, file }, writes) => {
+        if (id === ids[1]) {
+          reach();
+          await paused;
+        }
+        const event = { type, file, by: 'Neema', reason: 'for a test', at: clock.now() };
+        const by = { stepId: `${id}.${file}`, cause: { kind: 'operator', id: 'Neema' } } as const;
+        return actors.send({ machine: 'payout', id }, event, { ...by, writes });
+      });
+      await reached;
+      const listed = async () => (await test.call('GET', '/admin/payout-files?mode=test')).json.data;
+      const [left] = await listed();
+      const read = (id: string) => test.call('GET', `/admin/payout-files/${id}/file.csv`);
+      expect(left).to.include({ is_open: true });
+      expect((await read(left.id)).status, 'still being written').to.equal(409);
+      expect((await ask('Juma', 'POST', `/admin/payout-files/${left.id}/sent`)).status).to.equal(409);
+      // After a minute the next file closes it, and has what is left.
+      clock.advance(2 * limits.minuteMs);
+      const { status, json: next } = await ask('Juma', 'POST', '/admin/payout-files', { mode: 'test' });
+      expect(status).to.equal(201);
+      const before = await read(left.id);
+      resume();
+      await making;
+      const after = await read(left.id);
+      expect([before.status, after.text]).to.deep.equal([200, before.text]);
+      const namedIn = ({ text }: { text: string }) =>
+        text
+          .trim()
+          .split('\r\n')
+          .slice(1)
+          .map((line) => line.split(',')[0]);
+      expect([namedIn(after), namedIn(await read(next.id))]).to.deep.equal([[ids[0]], [ids[1]]]);
+    });
+
     /** A payout in a file that the bank has. */
     const sent = async (merchant: TestMerchant, amount: number): Promise<string> => {
       const { json } = await pay(merchant, await usable(merchant, bank), amount);
@@ -222,3 +267,12 @@ describe('payouts', function () {
     expect([foreign.status, foreign.json.error.param]).to.deep.equal([400, 'outcome']);
   });
 });
+
+/** Something to wait for, and what lets it go on. */
+function gate(): [Promise<void>, () => void] {
+  let open = () => {};
+  const waiting = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return [waiting, open];
+}
