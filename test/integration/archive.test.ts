@@ -22,6 +22,7 @@ import { derivedId } from '../../src/ids.ts';
 import { limits } from '../../src/limits.ts';
 import { leavesOf } from '../../src/standing.ts';
 import { mongoCollectionSpecs } from '../../src/stores.ts';
+import { bundle } from '../support/bundle.ts';
 import { archiverOf, type Past, pastCharts, pastOf, pastPayment, plant } from '../support/past.ts';
 import { sized } from '../support/size.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
@@ -286,10 +287,8 @@ describe('the archive', function () {
 
   /** What `npm run archive` says; throws what it complains of. */
   async function command(...given: string[]): Promise<string> {
-    const program = join(import.meta.dirname, '../../src/archive/command.ts');
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      ...['--import=tsx', program, ...given, '--dir', dir],
-    ]);
+    const program = await bundle('src/archive/command.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [program, ...given, '--dir', dir]);
     return stdout;
   }
 
@@ -389,9 +388,9 @@ describe('the archive', function () {
 
   async function killed(point: string, passes: number): Promise<string | null> {
     const { mongodbUri } = await stores();
-    const program = join(import.meta.dirname, '../support/archiving.ts');
+    const program = await bundle('test/support/archiving.ts');
     const given = [mongodbUri, db.databaseName, dir, String(nowMs), point, String(passes)];
-    const child = spawn(process.execPath, ['--import=tsx', program, ...given], { stdio: 'inherit' });
+    const child = spawn(process.execPath, [program, ...given], { stdio: 'inherit' });
     const [, signal] = await once(child, 'exit');
     return signal;
   }

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { EventDoc } from '../../src/events/events.ts';
@@ -19,6 +18,7 @@ import {
   tallyPoints,
   tookMs,
 } from '../../src/tallies/tallies.ts';
+import { bundle } from '../support/bundle.ts';
 import { chance, endedEvent, type Happened, plantAttempts } from '../support/happened.ts';
 import { sized } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
@@ -37,11 +37,14 @@ describe('tallies', function () {
   const log = createLog('silent');
   const next = chance(7);
 
+  before(async () => {
+    till = await openTill('tallies', new MovableClock(nowMs));
+  });
   beforeEach(async () => {
     clock = new MovableClock(nowMs);
-    till = await openTill('tallies', clock);
+    await till.beginAnew(clock);
   });
-  afterEach(() => till.close());
+  after(() => till.close());
 
   const tallier = (budgetMs?: number) =>
     new Tallier({ db: till.db, clock, log, ...(budgetMs === undefined ? {} : { budgetMs }) });
@@ -192,9 +195,9 @@ describe('tallies', function () {
       it(`are exact after kill -9 at ${point}, the ${passes}. time`, async () => {
         await insertEvents(spread(500, 8 * hourMs));
         const { mongodbUri } = await stores();
-        const program = join(import.meta.dirname, '../support/tally.ts');
+        const program = await bundle('test/support/tally.ts');
         const given = [mongodbUri, till.db.databaseName, String(nowMs), point, String(passes)];
-        const child = spawn(process.execPath, ['--import=tsx', program, ...given], { stdio: 'inherit' });
+        const child = spawn(process.execPath, [program, ...given], { stdio: 'inherit' });
         const [, signal] = await once(child, 'exit');
         expect(signal).to.equal('SIGKILL');
         const follower = tallier();

@@ -31,7 +31,13 @@ const ownPackages: Plugin = {
   },
 };
 
-type Program = 'src/main.ts' | 'tools/reconcile/main.ts' | 'tools/simulator/main.ts';
+type Program =
+  | 'src/archive/command.ts'
+  | 'src/main.ts'
+  | 'test/support/archiving.ts'
+  | 'test/support/tally.ts'
+  | 'tools/reconcile/main.ts'
+  | 'tools/simulator/main.ts';
 
 const made = new Map<Program, Promise<string>>();
 
