@@ -174,6 +174,12 @@ interface OnceDoc extends Doc {
 /** The write that a request's commit must hold, with the id of what it makes. */
 type Claim = (target: string) => Write[];
 
+/** What is said of a target whose answer showed a secret. */
+function secretLost(target: string): string {
+  if (!/^(key|we|opr)_/.test(target)) return '';
+  return ' Its secret was shown once: where that answer was lost, revoke it and ask for another with a new Idempotency-Key.';
+}
+
 /**
  * Carries a request out once per Idempotency-Key and operator; without a key, each time. What comes again is
  * refused by naming what was made: a secret that was shown is not kept, so there is no answer to repeat.
@@ -198,8 +204,7 @@ async function once<Result>(
     if (!done) return;
     if (done.fingerprint !== print) throw idempotencyKeyReused();
     throw actionNotAllowed(
-      `This was carried out already, by the request ${done.requestId}: it made ${done.target}. A secret is ` +
-        'shown once; where its answer was lost, revoke that one and ask for another with a new Idempotency-Key.',
+      `This was carried out already, by the request ${done.requestId}: it made ${done.target}.${secretLost(done.target)}`,
     );
   };
   await refuseAgain();
