@@ -290,8 +290,9 @@ describe('the journal in the archive', function () {
     expect(await understood().archived.of([fresh.collectionId])).to.deep.equal([]);
   });
 
-  for (const point of archivePoints)
-    for (const passes of sized([2], [1, 2, 3, 4]))
+  // The others come in `npm test` too, where archive.test.ts is killed at them.
+  for (const point of sized<readonly string[]>(['archiveReleased', 'archiveHalfRemoved'], archivePoints))
+    for (const passes of sized([2], [1, 2]))
       it(`loses nothing and doubles nothing after kill -9 at ${point}, the ${passes}. time`, async () => {
         await past.night();
         const signal = await killed(point, passes);
