@@ -133,7 +133,7 @@ async function secondPerson({ db, clock }: OverviewDeps, mode: Mode): Promise<Ti
 async function unclearRefunds(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const sum = await tallyMoney(deps, { machine: 'refund', mode, states: unclearStates });
   const link = `/admin/refunds?mode=${mode}&state=created.underReview`;
-  return [tile('refund_unclear', link, sum)];
+  return [tile('refund_unclear', link, { ...sum, machine: 'refund' })];
 }
 
 async function railDown(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
@@ -175,8 +175,8 @@ async function endpoints(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
     counted(disabledStates, 'disabledAt'),
   ]);
   return [
-    tile('endpoint_failing', `${link}${failingStates.join(',')}`, failing),
-    tile('endpoint_disabled', `${link}disabled.automatic`, disabled),
+    tile('endpoint_failing', `${link}${failingStates.join(',')}`, { ...failing, machine: 'endpoint' }),
+    tile('endpoint_disabled', `${link}disabled.automatic`, { ...disabled, machine: 'endpoint' }),
   ];
 }
 
@@ -184,14 +184,14 @@ async function exhausted(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const more = { _id: { $gte: idFloor('dlv', deps.clock.now() - exhaustedMs) } };
   const sum = await tallyStanding(deps, { machine: 'delivery', mode, states: ['failed'], more });
   const link = `/admin/deliveries?mode=${mode}&status=failed&newer_than=${exhaustedMs / limits.secondMs}`;
-  return [tile('delivery_exhausted', link, sum)];
+  return [tile('delivery_exhausted', link, { ...sum, machine: 'delivery' })];
 }
 
 /** Where a statement and our books do not agree, and only a person can say why. */
 async function differences(deps: OverviewDeps, mode: Mode): Promise<Tile[]> {
   const sum = await tallyMoney(deps, { machine: 'difference', mode, states: awaitingStates });
   const link = `/admin/machines/difference/actors?mode=${mode}&state=${awaitingStates.join(',')}`;
-  return [tile('difference_open', link, sum)];
+  return [tile('difference_open', link, { ...sum, machine: 'difference' })];
 }
 
 /** One tile for each machine that has some. */

@@ -40,6 +40,9 @@ export async function payoutNeeds(
   return [
     ...(await Promise.all(tiles)),
     tile('destination_to_confirm', `/admin/destinations?mode=${mode}&state=entered`, entered),
-    tile('schedule_paused', `/admin/machines/schedule/actors?mode=${mode}&state=paused`, paused),
+    tile('schedule_paused', `/admin/machines/schedule/actors?mode=${mode}&state=paused`, {
+      ...paused,
+      machine: 'schedule',
+    }),
   ];
 }

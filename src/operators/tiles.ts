@@ -110,14 +110,16 @@ interface Standing {
 }
 
 /** Counts those that stand there, with their money. Where no index holds the states, few others are among them. */
-export async function tallyMoney(
+export function tallyMoney(
   { db, actors }: { db: Db; actors: Actors },
   { machine, mode, states, more = {}, oldest = '$updatedAt' }: Standing,
-): Promise<Counted & Pick<Tile, 'machine' | 'amount_tzs'>> {
+): Promise<Counted & Pick<Tile, 'amount_tzs'>> {
   const definition = actors.definition(machine);
   const { match, hint, rest } = inStates(definition, [mode], states);
-  const find = { match: { ...match, ...more, ...rest }, sort: { _id: 1 } as const, hint, oldest };
-  return { ...(await tally(db, definition.plural, find)), machine };
+  return tally(db, definition.plural, {
+    match: { ...match, ...more, ...rest },
+    ...{ sort: { _id: 1 }, hint, oldest },
+  });
 }
 
 /** The same where it is not about money. */
