@@ -35,6 +35,7 @@ import {
   type Past,
   pastOf,
   paymentOf,
+  provenPast,
   stored,
   todayMs,
 } from '../support/nights.ts';
@@ -127,131 +128,138 @@ describe('nights of the auditor', function () {
     expect(found).to.deep.equal(['holding.differs']);
   });
 
-  type Fault = {
-    fault: string;
-    finds: string[];
-    plant(past: Past, of: Payment): Promise<void>;
-    atOnce?: boolean;
-  };
-  const faults: Fault[] = [
-    {
-      fault: 'an entry whose amounts were changed, and still balance',
-      finds: ['capture.differs', 'closing.differs', 'day.differs'],
-      plant: (past, of) =>
-        changed(past.db, 'journal_entries', keyOf(of), {
-          'lines.0.debit': Long.fromNumber(10_001),
-          'lines.1.credit': Long.fromNumber(9_751),
-        }),
-    },
-    {
-      fault: 'an entry of which only the receipt was changed',
-      finds: ['day.differs'],
-      plant: (past, of) => changed(past.db, 'journal_entries', keyOf(of), { providerReference: 'other' }),
-    },
-    {
-      fault: 'an entry that is gone',
-      finds: ['capture.missing', 'closing.differs', 'day.differs'],
-      plant: async (past, of) => {
-        await stored(past.db, 'journal_entries').deleteOne({ _id: keyOf(of) });
-      },
-      atOnce: true,
-    },
-    {
-      fault: 'an entry that was put among the old ones, with its counters',
-      finds: ['capture.unfounded', 'closing.differs', 'day.differs'],
-      async plant(past, of) {
-        const stray = paymentOf(of.postedAtMs);
-        const entry = collectionSucceeded(stray, { settlesOn: null, stripe: 1 });
-        await plant(past.db, entry);
-        await past.written(post(entry).filter(({ into }) => into === 'balances'));
-      },
-      atOnce: true,
-    },
-    {
-      fault: 'an event that is gone',
-      finds: ['day.differs', 'event.missing'],
-      plant: async (past, of) => {
-        await stored(past.db, 'events').deleteOne({ collectionId: of.collectionId });
-      },
-    },
-    {
-      fault: 'a collection that says it failed',
-      finds: ['capture.unfounded', 'event.missing', 'event.unfounded'],
-      plant: (past, of) =>
-        changed(past.db, 'collections', of.collectionId, { status: 'failed', state: 'failed.resting' }),
-    },
-    {
-      fault: 'a success that nothing stands behind, put among the old ones',
-      finds: ['capture.missing', 'event.missing'],
-      plant: (past, of) => past.written([collectionWrite(paymentOf(of.postedAtMs), 'succeeded')]),
-    },
-  ];
-  for (const { fault, finds, plant: plantFault, atOnce } of faults) {
-    it(`find in a proven day ${fault}${atOnce ? ', at once' : ', within thirty nights'}`, async () => {
-      const past = await pastOf(books, 4);
-      expect(await past.night()).to.deep.equal([]);
-      const before = await verifiedUpTo(past.db);
-      await plantFault(past, past.paid[1]![0]!);
-      let found: string[] = [];
-      let nights = 0;
-      for (; found.length === 0 && nights < (atOnce ? 1 : 30); nights += 1) found = await past.night();
-      expect(found, `after ${nights} nights`).to.deep.equal(finds);
-      expect((await verifiedUpTo(past.db))! < before!, 'no longer verified').to.equal(true);
-      expect(await past.night(), 'and every night from then on').to.deep.equal(finds);
-    });
-  }
+  describe('after the one that proved it all', () => {
+    let morning: () => Promise<Past>;
 
-  const standing: Fault[] = [
-    {
-      fault: 'a success without a capture, of the open day',
-      finds: ['capture.missing', 'event.missing'],
-      plant: (past) => past.written([collectionWrite(paymentOf(past.clock.now() + dayMs), 'succeeded')]),
-    },
-    {
-      fault: 'an entry of no mode and of no day',
-      finds: ['entry.malformed'],
-      async plant(past) {
-        const entry = collectionSucceeded(paymentOf(todayMs), { settlesOn: null, stripe: 1 });
-        const stray = { ...entry, _id: 'none:col_x:succeeded', mode: 'none', postedAt: 'today' };
-        await stored(past.db, 'journal_entries').insertOne(stray, { bypassDocumentValidation: true });
-      },
-    },
-    {
-      fault: 'a counter that moved without an entry',
-      finds: ['counter.differs'],
-      plant: (past) => nudge(past.db, 'live:TZS:mer_0:1', 'available', 7),
-    },
-    {
-      fault: 'accounts that were carried otherwise than they were proven',
-      finds: ['closing.differs'],
-      plant: (past) =>
-        changed(past.db, 'ledger_accounts', 'live:mer_0', { 'sums.0.tzs': Long.fromNumber(1) }),
-    },
-    {
-      fault: 'a closing of an old day that was changed, and its neighbours with it',
-      finds: ['day.differs'],
-      plant: async (past, of) => {
-        const until = new Date(dateDueAtMs(eatDate(of.postedAtMs)) + dayMs);
-        const _id = `live:${eatDate(until.getTime())}`;
-        await changed(past.db, 'ledger_closings', _id, { 'accounts.0.debitTzs': Long.fromNumber(1) });
-      },
-    },
-    {
-      fault: 'a seal that was made to fit what is there now',
-      finds: ['day.differs'],
-      plant: (past, of) =>
-        changed(past.db, 'ledger_days', eatDate(of.postedAtMs), { 'journal.0.hash': 'f'.repeat(64) }),
-    },
-  ];
-  for (const { fault, finds, plant: plantFault } of standing) {
-    it(`find in the same night ${fault}`, async () => {
-      const past = await pastOf(books, 4);
-      expect(await past.night()).to.deep.equal([]);
-      // The day that this night looks at again is the one that nobody looked at for longest: the latest of the past.
-      await plantFault(past, past.paid[0]![0]!);
-      expect(await past.night()).to.deep.equal(finds);
+    before(async () => {
+      morning = await provenPast(books, 4);
+      await empty();
     });
-  }
+
+    type Fault = {
+      fault: string;
+      finds: string[];
+      plant(past: Past, of: Payment): Promise<void>;
+      atOnce?: boolean;
+    };
+    const faults: Fault[] = [
+      {
+        fault: 'an entry whose amounts were changed, and still balance',
+        finds: ['capture.differs', 'closing.differs', 'day.differs'],
+        plant: (past, of) =>
+          changed(past.db, 'journal_entries', keyOf(of), {
+            'lines.0.debit': Long.fromNumber(10_001),
+            'lines.1.credit': Long.fromNumber(9_751),
+          }),
+      },
+      {
+        fault: 'an entry of which only the receipt was changed',
+        finds: ['day.differs'],
+        plant: (past, of) => changed(past.db, 'journal_entries', keyOf(of), { providerReference: 'other' }),
+      },
+      {
+        fault: 'an entry that is gone',
+        finds: ['capture.missing', 'closing.differs', 'day.differs'],
+        plant: async (past, of) => {
+          await stored(past.db, 'journal_entries').deleteOne({ _id: keyOf(of) });
+        },
+        atOnce: true,
+      },
+      {
+        fault: 'an entry that was put among the old ones, with its counters',
+        finds: ['capture.unfounded', 'closing.differs', 'day.differs'],
+        async plant(past, of) {
+          const stray = paymentOf(of.postedAtMs);
+          const entry = collectionSucceeded(stray, { settlesOn: null, stripe: 1 });
+          await plant(past.db, entry);
+          await past.written(post(entry).filter(({ into }) => into === 'balances'));
+        },
+        atOnce: true,
+      },
+      {
+        fault: 'an event that is gone',
+        finds: ['day.differs', 'event.missing'],
+        plant: async (past, of) => {
+          await stored(past.db, 'events').deleteOne({ collectionId: of.collectionId });
+        },
+      },
+      {
+        fault: 'a collection that says it failed',
+        finds: ['capture.unfounded', 'event.missing', 'event.unfounded'],
+        plant: (past, of) =>
+          changed(past.db, 'collections', of.collectionId, { status: 'failed', state: 'failed.resting' }),
+      },
+      {
+        fault: 'a success that nothing stands behind, put among the old ones',
+        finds: ['capture.missing', 'event.missing'],
+        plant: (past, of) => past.written([collectionWrite(paymentOf(of.postedAtMs), 'succeeded')]),
+      },
+    ];
+    for (const { fault, finds, plant: plantFault, atOnce } of faults) {
+      it(`find in a proven day ${fault}${atOnce ? ', at once' : ', within thirty nights'}`, async () => {
+        const past = await morning();
+        const before = await verifiedUpTo(past.db);
+        await plantFault(past, past.paid[1]![0]!);
+        let found: string[] = [];
+        let nights = 0;
+        for (; found.length === 0 && nights < (atOnce ? 1 : 30); nights += 1) found = await past.night();
+        expect(found, `after ${nights} nights`).to.deep.equal(finds);
+        expect((await verifiedUpTo(past.db))! < before!, 'no longer verified').to.equal(true);
+        expect(await past.night(), 'and every night from then on').to.deep.equal(finds);
+      });
+    }
+
+    const standing: Fault[] = [
+      {
+        fault: 'a success without a capture, of the open day',
+        finds: ['capture.missing', 'event.missing'],
+        plant: (past) => past.written([collectionWrite(paymentOf(past.clock.now() + dayMs), 'succeeded')]),
+      },
+      {
+        fault: 'an entry of no mode and of no day',
+        finds: ['entry.malformed'],
+        async plant(past) {
+          const entry = collectionSucceeded(paymentOf(todayMs), { settlesOn: null, stripe: 1 });
+          const stray = { ...entry, _id: 'none:col_x:succeeded', mode: 'none', postedAt: 'today' };
+          await stored(past.db, 'journal_entries').insertOne(stray, { bypassDocumentValidation: true });
+        },
+      },
+      {
+        fault: 'a counter that moved without an entry',
+        finds: ['counter.differs'],
+        plant: (past) => nudge(past.db, 'live:TZS:mer_0:1', 'available', 7),
+      },
+      {
+        fault: 'accounts that were carried otherwise than they were proven',
+        finds: ['closing.differs'],
+        plant: (past) =>
+          changed(past.db, 'ledger_accounts', 'live:mer_0', { 'sums.0.tzs': Long.fromNumber(1) }),
+      },
+      {
+        fault: 'a closing of an old day that was changed, and its neighbours with it',
+        finds: ['day.differs'],
+        plant: async (past, of) => {
+          const until = new Date(dateDueAtMs(eatDate(of.postedAtMs)) + dayMs);
+          const _id = `live:${eatDate(until.getTime())}`;
+          await changed(past.db, 'ledger_closings', _id, { 'accounts.0.debitTzs': Long.fromNumber(1) });
+        },
+      },
+      {
+        fault: 'a seal that was made to fit what is there now',
+        finds: ['day.differs'],
+        plant: (past, of) =>
+          changed(past.db, 'ledger_days', eatDate(of.postedAtMs), { 'journal.0.hash': 'f'.repeat(64) }),
+      },
+    ];
+    for (const { fault, finds, plant: plantFault } of standing) {
+      it(`find in the same night ${fault}`, async () => {
+        const past = await morning();
+        // The day that this night looks at again is the one that nobody looked at for longest: the latest of the past.
+        await plantFault(past, past.paid[0]![0]!);
+        expect(await past.night()).to.deep.equal(finds);
+      });
+    }
+  });
 
   it('take what comes to an old day’s payment for right, and look at it on the day that it comes', async () => {
     const past = await pastOf(books, 2);

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { expect } from 'chai';
-import { type Db, Long } from 'mongodb';
+import { Long } from 'mongodb';
 import { Archive, archivePoints } from '../../src/archive/archive.ts';
 import { fileOf, readManifests } from '../../src/archive/file.ts';
 import { asStored } from '../../src/ledger/captures.ts';
 import { daysOf, journalBegins } from '../../src/ledger/days.ts';
 import {
+  type ArchivedJournal,
   archivedJournal,
   auditAll,
   auditRecent,
@@ -28,7 +29,17 @@ import {
 import { limits } from '../../src/limits.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
 import { type Books, collectionWrite, keepAsIs, nudge, openBooks, plant, success } from '../support/books.ts';
-import { changed, keyOf, type Past, pastOf, paymentOf, stored, todayMs } from '../support/nights.ts';
+import { bundle } from '../support/bundle.ts';
+import {
+  changed,
+  keyOf,
+  type Past,
+  pastOf,
+  paymentOf,
+  provenPast,
+  stored,
+  todayMs,
+} from '../support/nights.ts';
 import { archiverOf } from '../support/past.ts';
 import { sized } from '../support/size.ts';
 import { stores } from '../support/stores.ts';
@@ -41,36 +52,43 @@ describe('the journal in the archive', function () {
   let dir: string;
   let books: Books;
   let empty: () => Promise<void>;
+  let morning: () => Promise<Past>;
   let past: Past;
 
   before(async () => {
     books = await openBooks('journal');
     empty = await keepAsIs(books);
+    morning = await provenPast(books, 5, { understood });
   });
   after(() => books.close());
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'kusanya-journal-'));
-    past = await pastOf(books, 5, { understood: understoodIn(books.db) });
+    past = await morning();
   });
   afterEach(async () => {
-    await empty();
     await rm(dir, { recursive: true, force: true });
   });
 
   /** The night that comes is of the day after `todayMs`: so the first three days of five are older than this. */
   const keptMs = { ...kept, journal: 2 * dayMs };
   const archiver = (clock = past.clock) => archiverOf(past.db, clock, dir, { keptMs });
-  const understoodIn = (db: Db) => ({ ...asStored, archived: archivedJournal(new Archive({ db, dir })) });
-  const understood = () => understoodIn(past.db);
+  /** Of the folder that each test has for itself. */
+  const archive = () => archivedJournal(new Archive({ db: books.db, dir }));
+  const archived: ArchivedJournal = { day: (date) => archive().day(date), of: (ids) => archive().of(ids) };
+  const understood = { ...asStored, archived };
+  /** The same before its first night. */
+  const unproven = async () => {
+    await empty();
+    return await pastOf(books, 5, { understood });
+  };
   const journal = () => past.db.collection<{ _id: string }>('journal_entries');
   const keys = async () => (await journal().find().sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
   const sorted = (paid: readonly Payment[][]) => paid.flat().map(keyOf).sort();
   const allKinds = async () =>
-    (await auditAll(past.db, past.clock.now(), understood())).breaches.map(({ kind }) => kind);
+    (await auditAll(past.db, past.clock.now(), understood)).breaches.map(({ kind }) => kind);
 
   it('takes whole days that are proven, sealed and old enough, and leaves books that are right', async () => {
-    expect(await past.night()).to.deep.equal([]);
     const before = {
       verified: await verifiedUpTo(past.db),
       trial: await trialBalance(past.db, 'live'),
@@ -103,6 +121,7 @@ describe('the journal in the archive', function () {
   });
 
   it('takes nothing that is not proven, nor anything after it', async () => {
+    past = await unproven();
     expect(await archiver().run()).to.deep.include({ files: 0, docs: 0, isComplete: true });
     await changed(past.db, 'journal_entries', keyOf(past.paid[1]![0]!), { providerReference: 'before' });
     await changed(past.db, 'collections', past.paid[1]![0]!.collectionId, { 'data.feeTzs': Long.ONE });
@@ -112,7 +131,6 @@ describe('the journal in the archive', function () {
   });
 
   it('removes nothing of a day that is not as it was sealed', async () => {
-    expect(await past.night()).to.deep.equal([]);
     await changed(past.db, 'journal_entries', keyOf(past.paid[1]![0]!), { providerReference: 'other' });
     const fault = await archiver()
       .run()
@@ -125,12 +143,11 @@ describe('the journal in the archive', function () {
   });
 
   it('is read for a payment, and nothing of its neighbours', async () => {
-    await past.night();
     await archiver().run();
     const [of] = past.paid[2]!;
-    const found = await understood().archived.of([of!.collectionId]);
+    const found = await archived.of([of!.collectionId]);
     expect(found.map(({ _id }) => _id)).to.deep.equal([keyOf(of!)]);
-    const capture = await readCapture(past.db, 'live', of!.collectionId, understood().archived);
+    const capture = await readCapture(past.db, 'live', of!.collectionId, archived);
     expect(capture).to.deep.include({ from: null });
     expect(capture!.entry.lines.map(({ debit, credit }) => debit - credit)).to.deep.equal([
       10_000, -9_750, -250,
@@ -138,13 +155,14 @@ describe('the journal in the archive', function () {
   });
 
   it('lets an archived payment be proved false, whose day is then right', async () => {
+    past = await unproven();
     const merchantId = 'mer_2';
     const atMs = todayMs - 3 * dayMs;
     const waiting = paymentOf(atMs, { merchantId });
     await past.written(success(waiting, eatDate(todayMs + 300 * dayMs)));
     await past.night();
     await archiver().run();
-    const capture = await readCapture(past.db, 'live', waiting.collectionId, understood().archived);
+    const capture = await readCapture(past.db, 'live', waiting.collectionId, archived);
     expect(capture!.from, 'it is pending still').to.not.equal(null);
     const now = { effectiveAtMs: past.clock.now(), postedAtMs: past.clock.now() };
     const entry = successProvedFalse({ ...waiting, ...now }, capture!.entry._id, capture!.from);
@@ -230,7 +248,6 @@ describe('the journal in the archive', function () {
   }
   for (const { fault, finds, later = finds, plant: plantFault, mend } of planted) {
     it(`is looked at within thirty nights: ${fault}`, async () => {
-      expect(await past.night()).to.deep.equal([]);
       await archiver().run();
       const verified = await verifiedUpTo(past.db);
       await plantFault();
@@ -247,28 +264,32 @@ describe('the journal in the archive', function () {
   }
 
   it('is found by both other audits too, where an archived payment is credited once more', async () => {
-    await past.night();
     await archiver().run();
     const again = { ...past.paid[0]![0]!, postedAtMs: past.clock.now(), providerReference: null };
     await past.written(post(collectionSucceeded(again, { settlesOn: null, stripe: 1 })));
     expect(await allKinds()).to.deep.equal(['capture.doubled']);
     const nowMs = past.clock.now() + limits.hourMs;
     const cursor = { untilMs: past.clock.now() - limits.minuteMs, snapshotAt: null };
-    const recent = await auditRecent(past.db, nowMs, cursor, understood());
+    const recent = await auditRecent(past.db, nowMs, cursor, understood);
     expect(recent.breaches.map(({ kind }) => kind)).to.deep.equal(['capture.doubled']);
   });
 
   it('is put back by the command, for whoever has to look, and goes again the next night', async () => {
-    await past.night();
     const before = await journal().find({}, { promoteValues: false }).sort({ _id: 1 }).toArray();
     await archiver().run();
     const { mongodbUri } = await stores();
     const into = new URL(mongodbUri);
     into.pathname = `/${past.db.databaseName}`;
-    const program = join(import.meta.dirname, '../../src/archive/command.ts');
+    const program = await bundle('src/archive/command.ts');
     for (const { name } of await readManifests(dir))
       await promisify(execFile)(process.execPath, [
-        ...['--import=tsx', program, 'restore', name, '--into', into.href, '--dir', dir],
+        program,
+        'restore',
+        name,
+        '--into',
+        into.href,
+        '--dir',
+        dir,
       ]);
     expect(await journal().find({}, { promoteValues: false }).sort({ _id: 1 }).toArray()).to.deep.equal(
       before,
@@ -278,23 +299,21 @@ describe('the journal in the archive', function () {
     await archiver().run();
     expect(await journal().countDocuments({ postedAt: { $lt: startOf(past.paid[4]![0]!) } })).to.equal(0);
     const [of] = past.paid[0]!;
-    expect(await understood().archived.of([of!.collectionId]), 'read once').to.have.length(1);
+    expect(await archived.of([of!.collectionId]), 'read once').to.have.length(1);
   });
 
   it('leaves a payment that is new alone, whatever the archive says', async () => {
-    await past.night();
     await archiver().run();
     const fresh = paymentOf(past.clock.now());
     await past.written([collectionWrite(fresh, 'succeeded')]);
     await plant(past.db, collectionSucceeded(fresh, { settlesOn: null, stripe: 1 }));
-    expect(await understood().archived.of([fresh.collectionId])).to.deep.equal([]);
+    expect(await archived.of([fresh.collectionId])).to.deep.equal([]);
   });
 
   // The others come in `npm test` too, where archive.test.ts is killed at them.
   for (const point of sized<readonly string[]>(['archiveReleased', 'archiveHalfRemoved'], archivePoints))
     for (const passes of sized([2], [1, 2]))
       it(`loses nothing and doubles nothing after kill -9 at ${point}, the ${passes}. time`, async () => {
-        await past.night();
         const signal = await killed(point, passes);
         expect(signal).to.equal('SIGKILL');
         const found = new Set(await keys());
@@ -308,15 +327,13 @@ describe('the journal in the archive', function () {
         expect(await past.night()).to.deep.equal([]);
       });
 
-  const inFiles = () => understood().archived.of(past.paid.flat().map(({ collectionId }) => collectionId));
+  const inFiles = () => archived.of(past.paid.flat().map(({ collectionId }) => collectionId));
 
   async function killed(point: string, passes: number): Promise<string | null> {
     const { mongodbUri } = await stores();
-    const program = join(import.meta.dirname, '../support/archiving.ts');
+    const program = await bundle('test/support/archiving.ts');
     const given = [mongodbUri, past.db.databaseName, dir, String(past.clock.now()), point, String(passes)];
-    const child = spawn(process.execPath, ['--import=tsx', program, ...given, JSON.stringify(keptMs)], {
-      stdio: 'inherit',
-    });
+    const child = spawn(process.execPath, [program, ...given, JSON.stringify(keptMs)], { stdio: 'inherit' });
     const [, signal] = await once(child, 'exit');
     return signal;
   }

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import http from 'node:http';
 import https from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Dialer } from '../../src/webhooks/dial.ts';
 import { faultOf } from '../../src/webhooks/faults.ts';
 import { resolvePublic } from '../../src/webhooks/gate.ts';
+import { bundle } from '../support/bundle.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { type DnsQuery, type DnsReply, type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { certificate, closeAll, eventually, hurried, newPoster, post } from '../support/posting.ts';
@@ -304,9 +304,9 @@ describe('webhook dialling', () => {
       }
     });
 
-    it('are what happens when the process has run out of file handles', () => {
-      const script = fileURLToPath(new URL('../support/out-of-handles.ts', import.meta.url));
-      const command = `ulimit -n 200; exec "${process.execPath}" --import=tsx "${script}"`;
+    it('are what happens when the process has run out of file handles', async () => {
+      const program = await bundle('test/support/out-of-handles.ts');
+      const command = `ulimit -n 200; exec "${process.execPath}" "${program}"`;
       const result = JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8' }));
       const told = { ok: false, reason: 'sender_fault', charged: false, detail: 'EMFILE', phase: 'connect' };
       expect(result).to.include(told);

@@ -35,6 +35,7 @@ type Program =
   | 'src/archive/command.ts'
   | 'src/main.ts'
   | 'test/support/archiving.ts'
+  | 'test/support/out-of-handles.ts'
   | 'test/support/tally.ts'
   | 'tools/reconcile/main.ts'
   | 'tools/simulator/main.ts';

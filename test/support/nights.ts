@@ -6,7 +6,7 @@ import { AuditWatch, type Payment, type Understood } from '../../src/ledger/ledg
 import { limits } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
-import { type Books, payment as paymentAt, success } from './books.ts';
+import { type Books, keepAsIs, payment as paymentAt, success } from './books.ts';
 
 const { dayMs, hourMs } = limits;
 
@@ -58,6 +58,22 @@ export async function pastOf(
     return of;
   };
   return { ...books, clock, watch, paid, night, pay };
+}
+
+/**
+ * A past that its first night has proven, made once. What it returns puts books and clock back to the morning after that
+ * night, whatever was done since: to write a past and to prove it costs more than most of what a test does with it.
+ */
+export async function provenPast(...of: Parameters<typeof pastOf>): Promise<() => Promise<Past>> {
+  const past = await pastOf(...of);
+  expect(await past.night()).to.deep.equal([]);
+  const provenMs = past.clock.now();
+  const putBack = await keepAsIs(past);
+  return async () => {
+    await putBack();
+    past.clock.advance(provenMs - past.clock.now());
+    return past;
+  };
 }
 
 export async function openKinds(watch: AuditWatch): Promise<string[]> {
