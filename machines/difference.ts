@@ -42,12 +42,15 @@ export interface DifferenceInput {
   at: number;
   kind: DifferenceKind;
   terms: DifferenceTerms;
+  /** The two sides differ in money; false where a statement only does not confirm what we have not posted either. */
+  hasEffect: boolean;
 }
 
 export interface DifferenceContext {
   createdAt: number;
   kind: DifferenceKind;
   terms: DifferenceTerms;
+  hasEffect: boolean;
   asks: number;
   /** The books follow the statement by an entry of ours, with suspense on the other side. */
   isFollowed: boolean;
@@ -65,6 +68,8 @@ export type DifferenceEvent =
   | { type: 'line.met'; at: number; bookedAt?: number }
   | { type: 'rail.confirmed'; at: number }
   | { type: 'rail.denied'; at: number }
+  /** There is nobody to ask: a bank only sends statements. */
+  | { type: 'rail.absent'; at: number }
   | { type: 'collection.ruled'; at: number }
   | { type: 'collection.refused'; at: number }
   | { type: 'operator.asked'; at: number; reason: string }
@@ -120,7 +125,7 @@ const chart = setup({
       context.kind === 'missing_here' ||
       (context.kind === 'unclaimed' && event.type === 'operator.ruled' && event.collection !== undefined),
     isFollowed: ({ context }) => context.isFollowed,
-    isUnfollowed: ({ context }) => !context.isFollowed,
+    isAcceptable: ({ context }) => !context.isFollowed && context.hasEffect,
   },
   delays: {
     askDelay: ({ context }) => waitOnLadder(context.terms.askLadderMs, context.asks),
@@ -141,12 +146,13 @@ const releasedEvents = { 'books.agreed': released, 'line.met': released } as con
 
 export const differenceMachine = chart.createMachine({
   id: 'difference',
-  version: '1',
+  version: '2',
   options: { maxIterations: 100 },
   context: ({ input }) => ({
     createdAt: input?.at ?? 0,
     kind: input?.kind ?? 'unclaimed',
     terms: input?.terms ?? ({} as DifferenceTerms),
+    hasEffect: input?.hasEffect ?? true,
     asks: 0,
     isFollowed: false,
     collection: null,
@@ -191,6 +197,7 @@ export const differenceMachine = chart.createMachine({
       on: {
         ...agreedEvents,
         'rail.confirmed': { target: 'awaitingFile' },
+        'rail.absent': { target: 'awaitingFile' },
         'rail.denied': {
           target: 'awaitingOperator',
           actions: { type: 'raiseAlert', params: { kind: 'contradiction' } },
@@ -225,7 +232,7 @@ export const differenceMachine = chart.createMachine({
         ],
         'operator.ruled': { guard: 'isRulable', target: 'ruling', actions: 'noteCollection' },
         'operator.accepted': {
-          guard: 'isUnfollowed',
+          guard: 'isAcceptable',
           target: 'resolved',
           actions: ['markEnded', 'noteFollowed', 'followStatement'],
         },
@@ -262,6 +269,11 @@ export const differenceMachine = chart.createMachine({
       on: { ...releasedEvents, 'operator.asked': 'awaitingOperator' },
     },
     explained: { id: 'explained' },
-    resolved: {},
+    resolved: {
+      on: {
+        // What two people took for lost has come all the same: the books are as they were.
+        'line.met': { guard: 'isFollowed', actions: ['noteReleased', 'releaseStatement'] },
+      },
+    },
   },
 });

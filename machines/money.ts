@@ -127,11 +127,11 @@ export const facts = {
   },
   'statement.followed': {
     ...{ chart: 'difference', action: 'followStatement', key: 'followed' },
-    ...{ debit: [clearing, 'suspense'], credit: [clearing, 'suspense'] },
+    ...{ debit: [...float, 'suspense'], credit: [...float, 'suspense'] },
   },
   'statement.released': {
     ...{ chart: 'difference', action: 'releaseStatement', key: 'released', after: ['statement.followed'] },
-    ...{ debit: [clearing, 'suspense'], credit: [clearing, 'suspense'] },
+    ...{ debit: [...float, 'suspense'], credit: [...float, 'suspense'] },
   },
 } as const satisfies Readonly<Record<string, Fact>>;
 export type FactName = keyof typeof facts;
@@ -276,7 +276,7 @@ export const moneyMap = {
     {
       states: ['awaitingOperator', 'ruling', 'returning', 'resolved'],
       where: 'isFollowed',
-      holds: { clearing: 'effect', suspense: 'effect' },
+      holds: { float: 'effect', suspense: 'effect' },
       words: 'Our books follow the statement; nobody’s money lies in suspense.',
     },
     {

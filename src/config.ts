@@ -70,6 +70,7 @@ export interface Config {
   mpesa: MpesaConfig | undefined;
   /** Further titles of columns in M-Pesa's statements: `receipt=Risiti;details=Maelezo`. */
   mpesaStatementColumns: string;
+  bankStatementColumns: string;
   archive: ArchiveConfig;
   /** Operators' alerts are posted here too. */
   alertWebhookUrl: string | undefined;
@@ -251,7 +252,7 @@ function readSecret(name: string, file: string, faults: Fault[]): string | undef
 }
 
 const ownPrefixes =
-  /^(WEBHOOK|SETTLEMENT|REFUND|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|RETENTION|ARCHIVE|MPESA|KUSANYA)_/;
+  /^(WEBHOOK|SETTLEMENT|REFUND|FEE|AMOUNT|PAYOUT|RATE_LIMIT|SIMULATOR|SWEEP|RETENTION|ARCHIVE|MPESA|BANK|KUSANYA)_/;
 
 /** Kubernetes and old Docker links set such names for every service that is called, say, "kusanya". */
 const setByPlatforms = /_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP).*)?$/;
@@ -311,6 +312,7 @@ function toConfig(is: Settings): Config {
     simulator: { delayMinMs, delayMaxMs, speed: is.SIMULATOR_SPEED },
     mpesa: mpesaOf(is),
     mpesaStatementColumns: is.MPESA_STATEMENT_COLUMNS,
+    bankStatementColumns: is.BANK_STATEMENT_COLUMNS,
     archive: {
       dir: is.ARCHIVE_DIR,
       keptMs: {

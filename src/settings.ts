@@ -47,6 +47,13 @@ const tzs = (fallback: number, description: string) =>
 const maxPort = 65_535;
 const minSecretChars = 16;
 
+/** Further titles of columns of a statement. */
+const statementColumns = {
+  default: '',
+  pattern: `^(?:(?:${columnNames.join('|')})=[^=;]+(?:;|$))*$`,
+  wants: `column=Title, separated by ;, of ${columnNames.join(', ')}`,
+};
+
 export const settings = Type.Object(
   {
     ROLE: Type.Enum(['all', 'api', 'worker'], {
@@ -206,6 +213,10 @@ export const settings = Type.Object(
       72 * limits.hourMs,
       { atMost: '30d' },
     ),
+    BANK_STATEMENT_COLUMNS: text(
+      'Titles of columns in the statements of the bank that pays out by hand, where it names them otherwise.',
+      statementColumns,
+    ),
 
     RATE_LIMIT_PER_SECOND: whole({
       section: 'Limits',
@@ -331,11 +342,7 @@ export const settings = Type.Object(
     ),
     MPESA_STATEMENT_COLUMNS: text(
       'Further titles of columns in M-Pesa statements, where an export names them otherwise.',
-      {
-        default: '',
-        pattern: `^(?:(?:${columnNames.join('|')})=[^=;]+(?:;|$))*$`,
-        wants: `column=Title, separated by ;, of ${columnNames.join(', ')}`,
-      },
+      statementColumns,
     ),
     MPESA_CALLBACK_SECRET: optional("Last part of the callback's address, at least 16 characters.", {
       secret: true,

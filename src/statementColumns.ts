@@ -1,4 +1,4 @@
-/** The columns of a network's statement, by the names that settings and code give them. */
+/** The columns of a network's or a bank's statement, by the names that settings and code give them. */
 export const columnNames = [
   'receipt',
   'completedAt',
@@ -7,6 +7,8 @@ export const columnNames = [
   'status',
   'paidIn',
   'withdrawn',
+  /** Both in one, with a sign. */
+  'amount',
   'balance',
   'confirmed',
   'reason',
@@ -14,5 +16,7 @@ export const columnNames = [
   'linked',
   'account',
   'currency',
+  /** What is not read, whatever is in it. */
+  'ignored',
 ] as const;
 export type ColumnName = (typeof columnNames)[number];

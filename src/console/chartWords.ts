@@ -234,6 +234,7 @@ const eventNames: Readonly<Record<string, string>> = {
   'books.unmoved': 'the books have not changed',
   'line.met': 'a later line is the other side of it',
   'rail.confirmed': 'the network says it was paid',
+  'rail.absent': 'there is nobody to ask, and the next statement is waited for',
   'rail.denied': 'the network says it was not, or was taken back',
   'collection.ruled': 'the payment took it',
   'collection.refused': 'the payment did not take it',

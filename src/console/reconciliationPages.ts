@@ -24,7 +24,7 @@ export const showReconciliations: Show = async (visit) => {
   const rows = table<RowOf<'/admin/reconciliations'>>(
     [
       { head: 'Day', cell: ({ id, date }) => idLink(visit, id, date) },
-      { head: 'Network', cell: ({ rail }) => rail },
+      { head: 'Whose', cell: ({ rail }) => rail },
       { head: 'State', cell: ({ state }) => pill(state) },
       { head: 'Lines', kind: 'right', cell: ({ lines }) => figures(lines) },
       { head: 'Balance at its end', kind: 'right', cell: ({ closing }) => money(closing) },
@@ -56,9 +56,9 @@ function uploadForm(visit: Visit): Html {
     id: 'upload',
     to: 'POST /admin/reconciliations',
     title: 'Bring a statement',
-    hint: 'One day, from 00:00:00 to 23:59:59, as the network’s portal exports it (CSV). A file that is unfit is refused whole, with the line.',
+    hint: 'One day, from 00:00:00 to 23:59:59, as the network’s portal or the bank exports it (CSV). The bank’s is called BANK. A file that is unfit is refused whole, with the line.',
     fields: {
-      rail: { label: 'network', value: 'MPESA_TZ' },
+      rail: { label: 'network or BANK', value: 'MPESA_TZ' },
       date: { label: 'day', value: yesterday },
       reason: { value: 'The statement of the day.' },
     },
@@ -122,14 +122,19 @@ function classesCard({ classes }: Reconciliation): Html {
   return card('What was found', body);
 }
 
-function agreementCard({ agreement }: Reconciliation): Html {
+/** Of a network both balances; of a bank, whose account has more on it, what the day moved of payouts. */
+function agreementCard({ agreement, rail }: Reconciliation): Html {
   if (!agreement) return html``;
   const verdict = agreementPill({ agreement });
+  const [title, statement, ledger] =
+    rail === 'BANK'
+      ? ['Payouts of the day', 'moved by the statement’s lines', 'moved on the ledger’s bank account']
+      : ['At the end of the day', 'the statement’s balance', 'the ledger’s clearing'];
   return card(
-    html`At the end of the day ${verdict}`,
+    html`${title} ${verdict}`,
     facts([
-      ['the statement’s balance', money(agreement.statement)],
-      ['the ledger’s clearing', money(agreement.ledger)],
+      [statement, money(agreement.statement)],
+      [ledger, money(agreement.ledger)],
       ['open differences', money(agreement.open_differences)],
       ['booked on different days', money(agreement.in_transit)],
       ['unexplained', money(agreement.unexplained)],

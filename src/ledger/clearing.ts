@@ -3,15 +3,16 @@ import type { Mode } from '../mode.ts';
 import type { SnapshotOptions } from '../mongo.ts';
 import { newestClosingBy } from './closings.ts';
 import type { PostedEntry } from './entries.ts';
-import { accountName, postingKey } from './postings.ts';
+import { postingKey } from './postings.ts';
 import { receiptId, receiptsSpec } from './receipts.ts';
+import { heldAccount } from './statementPostings.ts';
 
 /**
- * The clearing account of a rail, as it is laid beside the network's own statement: which entries moved it, and what it
- * held at a moment of the world rather than of our clock.
+ * The clearing account of a rail, or the account at the bank, as it is laid beside its own statement: which entries moved it,
+ * and what it held at a moment of the world rather than of our clock.
  */
 
-/** One rail's clearing account. */
+/** One rail's clearing account; or that of the bank, where the rail is `bankRail`. */
 export interface ClearingOf {
   mode: Mode;
   currency: string;
@@ -35,7 +36,7 @@ export interface CollectionFact extends ClearingFact {
 }
 
 export function clearingAccount({ mode, currency, rail }: ClearingOf): string {
-  return accountName(mode, currency, 'provider_clearing', rail);
+  return heldAccount(mode, currency, rail);
 }
 
 /** The collections that hold or held the money of these receipts, by receipt. */
@@ -165,6 +166,34 @@ export async function clearingAt(
     )
     .toArray();
   return (known ? known.debitTzs - known.creditTzs : 0) + (sums[0]?.tzs ?? 0);
+}
+
+/**
+ * What payouts, and differences that the books follow, moved on the account in a time of the world. Our own money that went
+ * there from a network is left out: whose statement tells of it is another question.
+ */
+export async function payoutsMovedIn(
+  db: Db,
+  of: ClearingOf,
+  { fromMs, beforeMs }: { fromMs: number; beforeMs: number },
+  options: SnapshotOptions,
+): Promise<number> {
+  const account = clearingAccount(of);
+  const [from, before] = [new Date(fromMs), new Date(beforeMs)];
+  const [sum] = await stored(db)
+    .aggregate<{ tzs: number }>(
+      [
+        // Nothing is posted before it happened.
+        { $match: { 'lines.account': account, postedAt: { $gte: from } } },
+        { $match: { effectiveAt: { $gte: from, $lt: before }, type: { $ne: 'float.moved' } } },
+        { $unwind: '$lines' },
+        { $match: { 'lines.account': account } },
+        { $group: { _id: null, tzs: { $sum: { $subtract: ['$lines.debit', '$lines.credit'] } } } },
+      ],
+      { ...options },
+    )
+    .toArray();
+  return sum?.tzs ?? 0;
 }
 
 function factOf(entry: PostedEntry, account: string): ClearingFact | undefined {

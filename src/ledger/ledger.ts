@@ -28,6 +28,7 @@ export {
   clearingPage,
   holdersOf,
   payoutFacts,
+  payoutsMovedIn,
   refundFacts,
 } from './clearing.ts';
 export { closingAt, closingsSpec, type TrialBalance, trialBalance } from './closings.ts';
@@ -85,6 +86,7 @@ export {
   latePaymentHeld,
   latePaymentReturned,
   type Payment,
+  postingKey,
   type Source,
   successProvedFalse,
   UnsoundEntry,
@@ -107,6 +109,7 @@ export {
   statementTrailingMs,
 } from './statement.ts';
 export {
+  bankRail,
   type StatementFact,
   statementCharged,
   statementFollowed,

@@ -1,3 +1,4 @@
+import type { Mode } from '../mode.ts';
 import {
   accountName,
   checkEntry,
@@ -13,10 +14,20 @@ import {
  * has and nobody can name yet. They are the house's and no merchant's.
  */
 
+/** A bank sends statements as networks do, and is named among the rails by this. */
+export const bankRail = 'BANK';
+
+/** The account that a rail's statement is laid beside: its clearing, or the bank. */
+export function heldAccount(mode: Mode, currency: string, rail: string): string {
+  return rail === bankRail
+    ? accountName(mode, currency, 'bank')
+    : accountName(mode, currency, 'provider_clearing', rail);
+}
+
 /** A fact of a statement. `fact` tells apart those of one source, and is a part of the posting key. */
 export interface StatementFact {
   currency: string;
-  /** The rail whose statement it is, for example `MPESA_TZ`. */
+  /** The rail whose statement it is, for example `MPESA_TZ`; or `bankRail`. */
   rail: string;
   source: Source;
   fact: string;
@@ -53,7 +64,7 @@ export function statementReleased(fact: StatementFact, wasMore: boolean): Journa
 function entryOf(fact: StatementFact, type: EntryType, debit: PlatformKind, credit: PlatformKind) {
   const { currency, rail, source, amountTzs, effectiveAtMs, postedAtMs } = fact;
   const account = (kind: PlatformKind) =>
-    accountName('live', currency, kind, ...(kind === 'provider_clearing' ? [rail] : []));
+    kind === 'provider_clearing' ? heldAccount('live', currency, rail) : accountName('live', currency, kind);
   return checkEntry({
     _id: `live:${source.id}:${fact.fact}`,
     mode: 'live',

@@ -144,7 +144,8 @@ export function showReconciliation({ actors }: ReconciliationAdminDeps) {
       'How far a statement is, and what was found',
       200,
       '`classes` has lines and entries by class, with their sums; what is younger than a day is `not_judged` until ' +
-        '`judged_at`. It is closed by `operator.closedDay`, sent to the actor, and only where `agreement.unexplained` is 0.',
+        '`judged_at`. It is closed by `operator.closedDay`, sent to the actor, and only where `agreement.unexplained` is 0. Of the bank, ' +
+        '`agreement` is what the day moved of payouts, and `not_ours_in` and `not_ours_out` are lines that name none.',
     ),
     params: ReconciliationId,
     handler: async ({ params }) => {
@@ -193,9 +194,9 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
     doc: {
       ...described(
         'bringStatement',
-        'Bring a network’s statement of one day',
+        'Bring a network’s, or the bank’s, statement of one day',
         202,
-        'The body is the file as the network exports it, of any size; it is read as it comes in. A file that is unfit is ' +
+        'The body is the file as the network (`rail`) or the bank (`rail=BANK`) exports it, of any size; it is read as it comes in. A file that is unfit is ' +
           'refused whole, with the line and what to do, and leaves nothing. The same bytes again answer 200 with what ' +
           'they began.',
         ['action_not_allowed', 'parameter_invalid', 'unsupported_media_type'],

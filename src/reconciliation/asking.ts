@@ -8,13 +8,14 @@ import {
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
-import { holdersOf } from '../ledger/ledger.ts';
+import { holdersOf, payoutFacts } from '../ledger/ledger.ts';
 import { type PayoutDoc, payoutsSpec } from '../payouts/payouts.ts';
 import { answerWrite, type Evidence, type RailAnswerDoc, type Rails } from '../rails/rails.ts';
 import { type RefundDoc, refundsSpec, reversalOf } from '../refunds/refunds.ts';
+import { agreedAtBank, isOfBank } from './bank.ts';
 import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
 import { factsOf, type OwnFact, returnedBy } from './facts.ts';
-import { stampOf } from './matching.ts';
+import { stampOf } from './judging.ts';
 import { namedPayouts } from './payouts.ts';
 
 /** What a difference does: asks, looks at the books, and tells a collection what two people decided. */
@@ -32,7 +33,7 @@ const unmoved: CallAnswer = { event: { type: 'books.unmoved' } };
 /** Whether books and statement agree by now; else nothing has changed. */
 export async function readBooks(deps: AskDeps, { doc }: CallView): Promise<CallAnswer> {
   const { data } = doc as DifferenceDoc;
-  const told = await lookedAt(deps.db, data);
+  const told = await lookedAt(deps.db, doc as DifferenceDoc);
   return told ? agreed(data, told.agreed) : unmoved;
 }
 
@@ -51,7 +52,9 @@ function stampWrites(lineId: string | null, bookedAt: Date, fact: OwnFact | unde
   return [{ op: 'update', into: statementLinesSpec.name, filter: { _id: lineId }, update, onMiss: 'race' }];
 }
 
-async function lookedAt(db: Db, data: DifferenceDoc['data']): Promise<Told> {
+async function lookedAt(db: Db, doc: DifferenceDoc): Promise<Told> {
+  const { data } = doc;
+  if (isOfBank(data) && data.kind !== 'missing_there') return agreedAtBank(db, doc);
   switch (data.kind) {
     case 'missing_here':
     case 'unclaimed':
@@ -99,16 +102,38 @@ async function arrivedOrUndone(db: Db, data: DifferenceDoc['data']): Promise<Tol
     .collection<StatementLineDoc>(statementLinesSpec.name)
     .findOne({ entry: entry ?? '' }, { projection: { _id: 1 } });
   if (line) return { agreed: {} };
+  const payout = payoutOf(entry);
+  if (payout) return decidedOrBack(db, data, payout);
   if (!collection || effectTzs > 0) return undefined;
   const { back } = await factsOf(db, data, collection);
+  return back && back.tzs === effectTzs ? { agreed: { settledAt: back.at.getTime() } } : undefined;
+}
+
+function payoutOf(entry: string | null): string | undefined {
+  return /:(po_[0-9A-Z]{26}):/.exec(entry ?? '')?.[1];
+}
+
+/** What nobody had confirmed was decided; or what had left by our books came back by them. */
+async function decidedOrBack(
+  db: Db,
+  { rail, currency, effectTzs }: DifferenceDoc['data'],
+  id: string,
+): Promise<Told> {
+  if (effectTzs === 0) {
+    const doc = await db.collection<PayoutDoc>(payoutsSpec.name).findOne({ _id: id });
+    return doc?.status === 'created' ? undefined : { agreed: {} };
+  }
+  const facts = (await payoutFacts(db, { mode: 'live', rail, currency }, [id])).get(id) ?? [];
+  const back = facts.find(({ tzs }) => tzs > 0);
   return back && back.tzs === effectTzs ? { agreed: { settledAt: back.at.getTime() } } : undefined;
 }
 
 /** Has the collection ask, or asks the network itself; whoever agrees first ends it. */
 export async function askRail(deps: AskDeps, view: CallView): Promise<CallAnswer> {
   const { data } = view.doc as DifferenceDoc;
-  const told = await lookedAt(deps.db, data);
+  const told = await lookedAt(deps.db, view.doc as DifferenceDoc);
   if (told) return agreed(data, told.agreed);
+  if (isOfBank(data)) return { event: { type: 'rail.absent' } };
   if (data.kind === 'missing_there') return askAbout(deps, view);
   if (data.collection === null) return unmoved;
   const { id: callId } = view.call;
@@ -213,7 +238,8 @@ export async function ruleCollection(
   const refused: CallAnswer = { event: { type: 'collection.refused' } };
   const paid =
     id === null ? null : await db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: id });
-  const isFit = paid && paid.mode === 'live' && Number(paid.data.amountTzs) === data.effectTzs;
+  const isFit =
+    paid && !isOfBank(data) && paid.mode === 'live' && Number(paid.data.amountTzs) === data.effectTzs;
   if (!isFit || data.receipt === null) return refused;
   const event = { type: 'statement.ruled', at: clock.now(), receipt: data.receipt };
   const by = { stepId: call.id, cause: { kind: 'call', id: call.id } } as const;

@@ -1,9 +1,10 @@
 import type { CallAnswer, CallView, NewActor } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Tally } from '../../machines/reconciliation.ts';
-import { type ClearingFact, clearingFacts, clearingPage } from '../ledger/ledger.ts';
+import { type ClearingFact, clearingFacts, clearingPage, payoutFacts } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { dateDueAtMs } from '../time.ts';
+import { isOfBank } from './bank.ts';
 import { agreementAt } from './comparing.ts';
 import {
   type ReconciliationDoc,
@@ -12,7 +13,8 @@ import {
   statementLinesSpec,
   statementsSpec,
 } from './documents.ts';
-import { count, type MatchDeps, newDifference, unmade, youngMs } from './matching.ts';
+import { count, type MatchDeps, newDifference, unmade, youngMs } from './judging.ts';
+import { matchSent, sentCursor } from './sending.ts';
 import { pageLines } from './uploading.ts';
 
 /** Looks for one page of the day's entries among the lines of all statements. */
@@ -23,7 +25,10 @@ export async function matchBooks(deps: MatchDeps, { doc }: CallView): Promise<Ca
   const fromMs = dateDueAtMs(date);
   const span = { fromMs, beforeMs: fromMs + limits.dayMs, limit: pageLines };
   const of = { mode: 'live', currency, rail } as const;
-  const { facts, next } = await clearingPage(db, of, { ...span, cursor: rec.snapshot.context.cursor });
+  const { cursor } = rec.snapshot.context;
+  if (cursor?.startsWith(sentCursor)) return matchSent(deps, rec, cursor.slice(sentCursor.length));
+  const { facts, next: further } = await clearingPage(db, of, { ...span, cursor });
+  const next = further ?? (isOfBank(rec.data) ? sentCursor : null);
   const lineless = await withoutLine(db, facts);
   const open = await withoutUndone(db, of, lineless, span);
   const old = open.filter(({ at }) => at.getTime() < clock.now() - youngMs);
@@ -59,8 +64,8 @@ async function withoutLine<Each extends ClearingFact>(db: Db, facts: readonly Ea
 }
 
 /**
- * A success that proved false never was at the network: where its reversal of the same day has no line either, both
- * sides agree. A reversal whose payment has no line of its own is told with that payment.
+ * A success that proved false never was at the network, nor was a payout that came back by our books alone: where what undid
+ * it on the same day has no line either, both sides agree. An undoing of what has no line itself is told with that.
  */
 async function withoutUndone(
   db: Db,
@@ -68,14 +73,19 @@ async function withoutUndone(
   facts: readonly Fact[],
   { beforeMs }: { beforeMs: number },
 ): Promise<Fact[]> {
-  const collections = facts.flatMap(({ source }) => (source.machine === 'collection' ? [source.id] : []));
-  const all = await clearingFacts(db, of, [...new Set(collections)]);
+  const ofMachine = (machine: string) => [
+    ...new Set(facts.flatMap(({ source }) => (source.machine === machine ? [source.id] : []))),
+  ];
+  const collections = await clearingFacts(db, of, ofMachine('collection'));
+  const payouts = await payoutFacts(db, of, ofMachine('payout'));
+  const all = new Map<string, readonly ClearingFact[]>([...collections, ...payouts]);
   const flat = [...all.values()].flat();
   const lineless = new Set((await withoutLine(db, flat)).map(({ key }) => key));
   return facts.filter((fact) => {
     const beside = (all.get(fact.source.id) ?? []).find(({ tzs }) => tzs === 0 - fact.tzs);
     if (!beside || !lineless.has(beside.key)) return true;
-    return fact.tzs > 0 && beside.at.getTime() >= beforeMs;
+    const isFirst = fact.tzs > 0 === (fact.source.machine === 'collection');
+    return isFirst && beside.at.getTime() >= beforeMs;
   });
 }
 
@@ -92,6 +102,7 @@ function missingThere(deps: MatchDeps, rec: ReconciliationDoc, fact: Fact): NewA
 /** The first statement of a rail may begin with money that our books have never seen. */
 async function opening({ db, clock, terms }: MatchDeps, rec: ReconciliationDoc): Promise<NewActor[]> {
   const { rail, date, openingTzs } = rec.data;
+  if (isOfBank(rec.data)) return [];
   const earlier = await db
     .collection<StatementDoc>(statementsSpec.name)
     .findOne({ rail, date: { $lt: date } }, { projection: { _id: 1 } });

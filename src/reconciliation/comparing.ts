@@ -1,10 +1,11 @@
 import type { CallAnswer, CallView } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { Agreement } from '../../machines/reconciliation.ts';
-import { clearingAt } from '../ledger/ledger.ts';
+import { clearingAt, payoutsMovedIn } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { type SnapshotOptions, snapshotRead } from '../mongo.ts';
 import { dateDueAtMs } from '../time.ts';
+import { isOfBank } from './bank.ts';
 import {
   type DifferenceDoc,
   differencesSpec,
@@ -16,8 +17,11 @@ import {
 
 /** Lays the ledger's clearing account beside the statement's balance at the end of the day. */
 export async function compareBalances({ db }: { db: Db }, { doc }: CallView): Promise<CallAnswer> {
-  const { data } = doc as ReconciliationDoc;
-  const agreement = await agreementAt(db, data, dateDueAtMs(data.date) + limits.dayMs, data.closingTzs);
+  const rec = doc as ReconciliationDoc;
+  const { data } = rec;
+  const agreement = isOfBank(data)
+    ? await agreementAtBank(db, rec)
+    : await agreementAt(db, data, dateDueAtMs(data.date) + limits.dayMs, data.closingTzs);
   return { event: { type: 'balances.compared', agreement } };
 }
 
@@ -37,6 +41,40 @@ export async function agreementAt(
   ]);
   const unexplainedTzs = statementTzs - ledgerTzs - openTzs - transitTzs;
   return { statementTzs, ledgerTzs, openTzs, transitTzs, unexplainedTzs };
+}
+
+/**
+ * A bank's account has more than payouts on it, so what is laid beside the books is what the day moved of payouts: by the
+ * lines that name one, and by the entries on the ledger's bank account.
+ */
+async function agreementAtBank(db: Db, { _id, data }: ReconciliationDoc): Promise<Agreement> {
+  const { rail, currency, date } = data;
+  const fromMs = dateDueAtMs(date);
+  const span = { fromMs, beforeMs: fromMs + limits.dayMs };
+  return snapshotRead(db, async (options) => {
+    const grownBy = async (sumAt: typeof openAt) =>
+      (await sumAt(db, rail, new Date(span.beforeMs), options)) -
+      (await sumAt(db, rail, new Date(fromMs), options));
+    const statementTzs = await ofPayouts(db, _id, options);
+    const ledgerTzs = await payoutsMovedIn(db, { mode: 'live', currency, rail }, span, options);
+    const openTzs = await grownBy(openAt);
+    const transitTzs = await grownBy(transitAt);
+    const unexplainedTzs = statementTzs - ledgerTzs - openTzs - transitTzs;
+    return { statementTzs, ledgerTzs, openTzs, transitTzs, unexplainedTzs };
+  });
+}
+
+/** What the lines of a statement that name payouts moved. */
+async function ofPayouts(db: Db, reconciliation: string, options: SnapshotOptions): Promise<number> {
+  const signed = { $cond: [{ $eq: ['$side', 'in'] }, '$amountTzs', { $subtract: [0, '$amountTzs'] }] };
+  const [sum] = await db
+    .collection<StatementLineDoc>(statementLinesSpec.name)
+    .aggregate<{ tzs: number }>(
+      [{ $match: { reconciliation, kind: 'payout' } }, { $group: { _id: null, tzs: { $sum: signed } } }],
+      { ...options },
+    )
+    .toArray();
+  return sum?.tzs ?? 0;
 }
 
 /** What the statement has more than the books by differences for which nothing was posted before this moment. */

@@ -1,6 +1,8 @@
 import { type ActorDoc, actorsSpec, type Doc, type MongoCollectionSpec } from '@kusanya/durable-actors';
+import type { Filter } from 'mongodb';
 import type { DifferenceContext, DifferenceKind } from '../../machines/difference.ts';
 import type { ReconciliationContext } from '../../machines/reconciliation.ts';
+import { derivedId } from '../ids.ts';
 import type { Safeguarded } from '../ledger/ledger.ts';
 import { type ListFilter, type ListPlan, restOf } from '../listPlan.ts';
 import { actorIndexes } from '../standing.ts';
@@ -57,6 +59,7 @@ export const statementLinesSpec: MongoCollectionSpec = {
     { key: { reconciliation: 1, n: 1 } },
     { key: { entry: 1 }, partial: { entry: { $type: 'string' } } },
     { key: { rail: 1, bookedAt: 1 }, partial: { isAcross: true } },
+    { key: { payout: 1 }, partial: { payout: { $type: 'string' } } },
   ],
 };
 
@@ -65,6 +68,11 @@ export function lineId(
   { receipt, kind, side }: Pick<StatementLine, 'receipt' | 'kind' | 'side'>,
 ): string {
   return `${rail}:${receipt}:${kind}:${side}`;
+}
+
+/** `_id` of a line of a bank, whose own references are none to go by: its place in the file. */
+export function placeId(reconciliation: string, { n }: Pick<StatementLine, 'n'>): string {
+  return `${reconciliation}:${n}`;
 }
 
 /** A reconciliation as it is stored: an actor, one per rail and day. */
@@ -134,8 +142,26 @@ export const differencesSpec = actorsSpec({
   ],
 });
 
+/** What a difference is called follows from what it is about, so that it is found once. */
+export function differenceId(
+  reconciliation: string,
+  {
+    kind,
+    bookedAt,
+    lineId: line,
+    entry,
+  }: Pick<DifferenceDoc['data'], 'kind' | 'bookedAt' | 'lineId' | 'entry'>,
+): string {
+  return derivedId('dif', bookedAt.getTime(), `${reconciliation}:${kind}:${line ?? entry ?? ''}`);
+}
+
 /** Nothing is left to do. */
 export const endedStates: readonly string[] = ['explained', 'resolved'];
+
+/** A line of a later statement can end it: it is open, or two people had the books follow what is undone now. */
+export const answerable: Filter<DifferenceDoc> = {
+  $or: [{ state: { $nin: [...endedStates] } }, { state: 'resolved', 'snapshot.context.isFollowed': true }],
+};
 
 /** Differences of one statement go over its own index. */
 export function planOfDifferences(filter: ListFilter): ListPlan | undefined {

@@ -1,4 +1,11 @@
-import type { CallEffect, MachineDefinition, NewActor, StepView, WriteEffect } from '@kusanya/durable-actors';
+import type {
+  CallEffect,
+  MachineDefinition,
+  Migration,
+  NewActor,
+  StepView,
+  WriteEffect,
+} from '@kusanya/durable-actors';
 import { type differenceCalls, differenceMachine, type differenceWrites } from '../../machines/difference.ts';
 import {
   type reconciliationCalls,
@@ -25,7 +32,8 @@ import {
   reconciliationsSpec,
 } from './documents.ts';
 import { importPage } from './importing.ts';
-import { type Charged, type MatchDeps, matchLines } from './matching.ts';
+import type { MatchDeps } from './judging.ts';
+import { type Charged, matchLines } from './matching.ts';
 
 /** Pages go one after the other, beside live traffic; few differences are asked about at once. */
 const usualPatienceMs = 60_000;
@@ -114,7 +122,9 @@ export function differenceCallEffects(deps: AskDeps): Record<(typeof differenceC
 /** The fact that the network booked it then, as our books follow it or take that back. */
 function factOf({ doc, event, at }: StepView, fact: string): StatementFact {
   const { _id: id, seq, data } = doc as DifferenceDoc;
-  const bookedAtMs = typeof event.bookedAt === 'number' ? event.bookedAt : data.bookedAt.getTime();
+  // What was taken for missing and comes later was posted at its own time: there the books are as they were.
+  const isLater = typeof event.bookedAt === 'number' && data.kind !== 'missing_there';
+  const bookedAtMs = isLater ? Number(event.bookedAt) : data.bookedAt.getTime();
   return {
     ...{ currency: data.currency, rail: data.rail, fact, receipt: data.receipt },
     ...{ source: { machine: 'difference', id, seq }, amountTzs: data.amountTzs },
@@ -125,6 +135,16 @@ function factOf({ doc, event, at }: StepView, fact: string): StatementFact {
 function alertAbout(step: StepView, kind: string, about = step.doc._id) {
   return alertOf(step, kind, { about, detail: { told_by: step.doc._id } });
 }
+
+/** What lifts stored differences to the present chart. */
+export const differenceMigrations: Record<number, Migration> = {
+  /** 2: some only say that a statement does not confirm what we have not posted either. */
+  1: (doc) => {
+    const { snapshot } = doc;
+    const context = { ...snapshot.context, hasEffect: true };
+    return { ...doc, machineVersion: 2, snapshot: { ...snapshot, context } };
+  },
+};
 
 /** Networks' statements, and where they and the books do not agree. */
 export function reconciliationDefinitions(deps: MatchDeps & AskDeps): MachineDefinition[] {
@@ -147,7 +167,7 @@ export function reconciliationDefinitions(deps: MatchDeps & AskDeps): MachineDef
       planOf: planOfDifferences,
       writes: differenceWriteEffects(),
       calls: differenceCallEffects(deps),
-      migrations: {},
+      migrations: differenceMigrations,
     },
   ];
 }

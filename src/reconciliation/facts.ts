@@ -5,9 +5,9 @@ import { limits } from '../limits.ts';
 import { actorOfConversation } from '../rails/rails.ts';
 import { type RefundDoc, refundsSpec } from '../refunds/refunds.ts';
 import {
+  answerable,
   type DifferenceDoc,
   differencesSpec,
-  endedStates,
   type ReconciliationDoc,
   type StatementLineDoc,
   statementLinesSpec,
@@ -179,7 +179,7 @@ async function waitingFor(
       'data.receipt': { $in: receipts, $type: 'string' },
       'data.rail': rail,
       'data.kind': { $in: ['unclaimed', 'missing_here'] },
-      state: { $nin: [...endedStates] },
+      ...answerable,
     })
     .project<Pick<DifferenceDoc, '_id' | 'data'>>({ 'data.receipt': 1, 'data.amountTzs': 1 })
     .toArray();

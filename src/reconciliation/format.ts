@@ -1,10 +1,19 @@
 import { type ColumnName, columnNames } from '../statementColumns.ts';
 
 /**
- * What a network's statement looks like: configuration, one per rail. Names of columns are compared without regard to
- * case and punctuation.
+ * What a network's or a bank's statement looks like: configuration, one per rail. Names of columns are compared without
+ * regard to case and punctuation.
  */
 export interface StatementFormat {
+  /** The setting that has further names of columns. */
+  setting: string;
+  /** What it is called where it is exported. */
+  what: string;
+  /**
+   * A bank's: it need not have receipts and times of day, amounts may have one column and may have cents, and only what
+   * names a payout of ours concerns us.
+   */
+  isOfBank: boolean;
   /** Each column by the names that exports give it. */
   columns: Readonly<Record<ColumnName, readonly string[]>>;
   required: readonly ColumnName[];
@@ -19,6 +28,9 @@ export type LineKind = (typeof lineKinds)[number];
 
 /** The organisation's export of M-Pesa's portal. Modelled on published samples; versions of the portal name columns differently. */
 export const mpesaFormat: StatementFormat = {
+  setting: 'MPESA_STATEMENT_COLUMNS',
+  what: 'the organisation statement',
+  isOfBank: false,
   columns: {
     receipt: ['Receipt No.', 'Receipt No', 'Receipt Number', 'Receipt', 'Transaction ID'],
     completedAt: ['Completion Time', 'Completed Time', 'Transaction Date'],
@@ -27,6 +39,7 @@ export const mpesaFormat: StatementFormat = {
     status: ['Transaction Status', 'Status'],
     paidIn: ['Paid In', 'Credit'],
     withdrawn: ['Withdrawn', 'Withdraw', 'Debit'],
+    amount: [],
     balance: ['Balance', 'Running Balance'],
     confirmed: ['Balance Confirmed'],
     reason: ['Reason Type', 'Transaction Type'],
@@ -34,6 +47,7 @@ export const mpesaFormat: StatementFormat = {
     linked: ['Linked Transaction ID', 'Linked Transaction'],
     account: ['A/C No.', 'A/C No', 'Account No.', 'Account Number'],
     currency: ['Currency'],
+    ignored: [],
   },
   required: ['receipt', 'completedAt', 'details', 'status', 'paidIn', 'withdrawn', 'balance'],
   completed: ['Completed', 'Complete', 'Success'],
@@ -48,11 +62,9 @@ export const mpesaFormat: StatementFormat = {
   ],
 };
 
-/** The formats of the rails that have statements. */
-export const statementFormats: Readonly<Record<string, StatementFormat>> = { MPESA_TZ: mpesaFormat };
-
 /**
- * A format with further names of columns, as an operator sets them: `receipt=Namba ya risiti;details=Maelezo`.
+ * A format with further names of columns, as an operator sets them: `receipt=Namba ya risiti;details=Maelezo`. A name that
+ * stood for another column stands for that no more.
  * @throws RangeError with what is wrong
  */
 export function withColumns(format: StatementFormat, text: string): StatementFormat {
@@ -62,6 +74,8 @@ export function withColumns(format: StatementFormat, text: string): StatementFor
     const column = columnNames.find((each) => each === name.trim());
     const title = rest.join('=').trim();
     if (column === undefined || title === '') throw new RangeError(`${part.trim()} is not column=Title`);
+    for (const each of columnNames)
+      columns[each] = columns[each].filter((known) => plain(known) !== plain(title));
     columns[column] = [...columns[column], title];
   }
   return { ...format, columns };
@@ -85,12 +99,15 @@ export function readHeader(
     );
     if (name === undefined) {
       if (cell !== '') unknown.push(cell);
-    } else if (at.has(name)) twice.push(cell);
+    } else if (name !== 'ignored' && at.has(name)) twice.push(cell);
     else at.set(name, index);
   });
   // A line of the preamble may hold a word or two of the header.
   if (at.size < 4) return undefined;
-  const missing = format.required.filter((name) => !at.has(name)).map((name) => format.columns[name][0]!);
+  // Without a column for both, money has one for each way.
+  const ways = at.has('amount') ? [] : (['paidIn', 'withdrawn'] as const);
+  const wanted = [...new Set([...format.required, ...ways])];
+  const missing = wanted.filter((name) => !at.has(name)).map((name) => format.columns[name][0]!);
   return { at, unknown, missing, twice };
 }
 
@@ -110,6 +127,17 @@ export function balanceOf(cell: string): number | undefined {
   const amount = amountOf(cell);
   if (amount === undefined || cell.trim() === '') return undefined;
   return /^\s*(\(|(TZS|TSh\.?)?\s*-)/i.test(cell) ? 0 - amount : amount;
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
+/** Like a moment, of a date that has no time of day: the end of that day. `21-Nov-2026` is understood, too. */
+export function endOfDateOf(cell: string, eatOffsetMs: number): number | undefined {
+  const named = cell.replace(/^(\d{1,2})[-/. ]([a-z]{3})[a-z]*[-/. ](\d{4})/i, (whole, day, month, year) => {
+    const at = months.indexOf(month.toLowerCase());
+    return at === -1 ? whole : `${year}-${at + 1}-${day}`;
+  });
+  return momentOf(named, eatOffsetMs) ?? momentOf(`${named} 23:59:59`, eatOffsetMs);
 }
 
 const yearFirst =

@@ -1,8 +1,10 @@
 import { type CallAnswer, type CallView, isDuplicateKey } from '@kusanya/durable-actors';
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { int64 } from '../mongo.ts';
+import { isOfBank } from './bank.ts';
 import {
   lineId,
+  placeId,
   type ReconciliationDoc,
   type StatementLineDoc,
   type StatementPageDoc,
@@ -34,7 +36,8 @@ export async function importPage({ db }: ImportDeps, { doc }: CallView): Promise
 
 function lineDoc(rail: string, reconciliation: string, line: StatementLine): StatementLineDoc {
   const { bookedAtMs, ...rest } = line;
-  return { ...rest, _id: lineId(rail, line), rail, reconciliation, bookedAt: new Date(bookedAtMs) };
+  const _id = isOfBank({ rail }) ? placeId(reconciliation, line) : lineId(rail, line);
+  return { ...rest, _id, rail, reconciliation, bookedAt: new Date(bookedAtMs) };
 }
 
 /** Inserts lines; how many of them an earlier file had already. One receipt twice is kept a second time, marked. */

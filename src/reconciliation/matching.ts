@@ -1,31 +1,23 @@
-import type { Actors, CallAnswer, CallView, Clock, NewActor } from '@kusanya/durable-actors';
+import type { CallAnswer, CallView, NewActor } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
-import type { DifferenceKind, DifferenceTerms } from '../../machines/difference.ts';
+import { type DifferenceKind, differenceKinds } from '../../machines/difference.ts';
 import type { Tally } from '../../machines/reconciliation.ts';
-import { derivedId } from '../ids.ts';
-import { limits } from '../limits.ts';
 import { maskPhonesIn } from '../log.ts';
+import { isOfBank, judgedAtBank } from './bank.ts';
 import {
+  answerable,
   type DifferenceDoc,
   differencesSpec,
-  endedStates,
   type ReconciliationDoc,
   type StatementLineDoc,
   statementLinesSpec,
 } from './documents.ts';
 import { type Facts, factsAbout, type OwnFact } from './facts.ts';
+import { count, type Judged, type MatchDeps, newDifference, stampOf, unmade, youngMs } from './judging.ts';
 import { tellPayouts } from './payouts.ts';
 import { movedBy } from './reading.ts';
 import { suggestionFor } from './suggesting.ts';
 import { pageLines } from './uploading.ts';
-
-/** What the stages need beside the books. */
-export interface MatchDeps {
-  db: Db;
-  clock: Clock;
-  actors(): Actors;
-  terms: DifferenceTerms;
-}
 
 /** What a page of lines posts, in the commit that moves the cursor. Net of what came back. */
 export interface Charged {
@@ -36,18 +28,6 @@ export interface Charged {
   n: number;
   sweeps: { receipt: string; amountTzs: number; bookedAtMs: number; side: 'in' | 'out' }[];
 }
-
-/** What is younger than this is not judged: one side may still be late with it. */
-export const youngMs = limits.dayMs;
-
-/** A line, and what the books say of it. */
-export type Judged =
-  | { is: 'matched'; fact: OwnFact }
-  /** It is the other side of a difference that is open. */
-  | { is: 'answers'; difference: string }
-  | { is: 'charge' }
-  | { is: 'sweep' }
-  | { is: DifferenceKind; collection?: string; merchantId?: string; fact?: OwnFact; suggestion?: string };
 
 /** Looks for one page of lines in the books. */
 export async function matchLines(deps: MatchDeps, { doc, call }: CallView): Promise<CallAnswer> {
@@ -60,11 +40,9 @@ export async function matchLines(deps: MatchDeps, { doc, call }: CallView): Prom
     .sort({ n: 1 })
     .limit(pageLines)
     .toArray();
-  const unsettled = lines.filter((line) => !isSettled(line));
-  // Whoever waits for the statement hears of it first, and the books are read after that.
-  await tellPayouts(deps, call.id, data, unsettled);
-  const facts = await factsAbout(db, data, unsettled);
-  const judged = lines.map((line) => [line, judge(line, facts)] as const);
+  const judged = isOfBank(data)
+    ? await judgedAtBank(deps, call.id, data, lines)
+    : await judgedByBooks(deps, call.id, data, lines);
   await stamp(db, judged);
   await tellArrivals(deps, call.id, judged);
   const found = judged.flatMap(([line, each]) => (isDifference(each) ? [{ line, each }] : []));
@@ -96,13 +74,21 @@ export async function matchLines(deps: MatchDeps, { doc, call }: CallView): Prom
   };
 }
 
-function isDifference(judged: Judged): judged is Extract<Judged, { is: DifferenceKind }> {
-  return !['matched', 'answers', 'charge', 'sweep'].includes(judged.is);
+/** Whoever waits for the statement hears of it first, and the books are read after that. */
+async function judgedByBooks(
+  deps: MatchDeps,
+  callId: string,
+  data: ReconciliationDoc['data'],
+  lines: readonly StatementLineDoc[],
+): Promise<(readonly [StatementLineDoc, Judged])[]> {
+  const unsettled = lines.filter((line) => !isSettled(line));
+  await tellPayouts(deps, callId, data, unsettled);
+  const facts = await factsAbout(deps.db, data, unsettled);
+  return lines.map((line) => [line, judge(line, facts)] as const);
 }
 
-export function count(tallies: Record<string, Tally>, name: string, tzs: number): void {
-  const known = tallies[name] ?? { count: 0, tzs: 0 };
-  tallies[name] = { count: known.count + 1, tzs: known.tzs + tzs };
+function isDifference(judged: Judged): judged is Extract<Judged, { is: DifferenceKind }> {
+  return (differenceKinds as readonly string[]).includes(judged.is);
 }
 
 /** An earlier round found the entry that is the same fact, of the same amount. */
@@ -180,16 +166,6 @@ async function stamp(db: Db, judged: readonly (readonly [StatementLineDoc, Judge
     await db.collection<StatementLineDoc>(statementLinesSpec.name).bulkWrite(writes, { ordered: false });
 }
 
-/** What a line keeps of the entry that is the same fact. */
-export function stampOf(
-  { bookedAt }: Pick<StatementLineDoc, 'bookedAt'>,
-  { key, tzs, at }: OwnFact,
-): Pick<StatementLineDoc, 'entry' | 'entryTzs' | 'entryAt' | 'isAcross'> {
-  const day = (time: Date) => Math.floor((time.getTime() + limits.eatOffsetMs) / limits.dayMs);
-  const isAcross = day(bookedAt) !== day(at);
-  return { entry: key, entryTzs: tzs, entryAt: at, ...(isAcross ? { isAcross } : {}) };
-}
-
 /** Differences of earlier days that these lines are the other side of hear of it. */
 async function tellArrivals(
   { db, actors, clock }: MatchDeps,
@@ -199,24 +175,39 @@ async function tellArrivals(
   const entries = new Map(
     judged.flatMap(([line, each]) => (each.is === 'matched' ? [[each.fact.key, line]] : [])),
   );
+  const answers = judged.flatMap(([line, each]) =>
+    each.is === 'answers' ? [{ id: each.difference, line }] : [],
+  );
   const about = await db
     .collection<DifferenceDoc>(differencesSpec.name)
     .find({
       'data.entry': { $in: [...entries.keys()], $type: 'string' },
       'data.kind': 'missing_there',
-      state: { $nin: [...endedStates] },
+      ...answerable,
     })
     .project<Pick<DifferenceDoc, '_id' | 'data'>>({ 'data.entry': 1 })
     .toArray();
   const arrivals = [
     ...about.map(({ _id, data }) => ({ id: _id, line: entries.get(data.entry ?? '')! })),
-    ...judged.flatMap(([line, each]) => (each.is === 'answers' ? [{ id: each.difference, line }] : [])),
+    ...(await open(db, answers)),
   ];
   for (const { id, line } of arrivals) {
     const event = { type: 'line.met', at: clock.now(), bookedAt: line.bookedAt.getTime() };
     const by = { stepId: `${callId}.${id}`, cause: { kind: 'call', id: callId } } as const;
     await actors().send({ machine: 'difference', id }, event, by);
   }
+}
+
+/** Those whose difference is there and not ended: one that is found after its answer looks for that itself. */
+async function open<Each extends { id: string }>(db: Db, answers: readonly Each[]): Promise<Each[]> {
+  if (answers.length === 0) return [];
+  const ids = answers.map(({ id }) => id);
+  const there = await db
+    .collection<DifferenceDoc>(differencesSpec.name)
+    .find({ _id: { $in: ids }, ...answerable })
+    .project<{ _id: string }>({ _id: 1 })
+    .toArray();
+  return answers.filter(({ id }) => there.some(({ _id }) => _id === id));
 }
 
 /** Phone and amount at about that time are a suggestion to a person, and never a match. */
@@ -238,44 +229,12 @@ function differenceOf(
 ): NewActor {
   const effectTzs = movedBy(line) - (fact?.tzs ?? 0);
   return newDifference(deps, doc, {
-    ...{ kind: is, effectTzs, bookedAt: line.bookedAt, receipt: line.receipt, line: line.n },
+    ...{ kind: is, effectTzs, bookedAt: line.bookedAt, receipt: line.receipt || null, line: line.n },
     ...{ merchantId, lineId: line._id, entry: fact?.key ?? null },
     ...{ collection: collection ?? null, suggestion: suggestion ?? null },
     // Its number stands in the line that is kept; whoever looks at a difference need not see it.
     details: maskPhonesIn([line.reason, line.details].filter((each) => each !== '').join(': ')),
   });
-}
-
-/** A difference to be born; its id follows from what it is about, so that it is found once. */
-export function newDifference(
-  { clock, terms }: Pick<MatchDeps, 'clock' | 'terms'>,
-  { _id, data: { rail, currency } }: ReconciliationDoc,
-  about: Omit<DifferenceDoc['data'], 'reconciliation' | 'rail' | 'currency' | 'amountTzs'> & {
-    merchantId?: string | undefined;
-  },
-): NewActor {
-  const { merchantId = 'house', ...data } = about;
-  const key = `${_id}:${data.kind}:${data.lineId ?? data.entry ?? ''}`;
-  return {
-    machine: 'difference',
-    id: derivedId('dif', data.bookedAt.getTime(), key),
-    input: { at: clock.now(), kind: data.kind, terms },
-    merchantId,
-    mode: 'live',
-    data: { ...data, reconciliation: _id, rail, currency, amountTzs: Math.abs(data.effectTzs) },
-  };
-}
-
-/** Those that are not there: a round finds again what an earlier one found. */
-export async function unmade(db: Db, differences: readonly NewActor[]): Promise<NewActor[]> {
-  if (differences.length === 0) return [];
-  const there = await db
-    .collection<DifferenceDoc>(differencesSpec.name)
-    .find({ _id: { $in: differences.map(({ id }) => id) } })
-    .project<{ _id: string }>({ _id: 1 })
-    .toArray();
-  const made = new Set(there.map(({ _id }) => _id));
-  return differences.filter(({ id }) => !made.has(id));
 }
 
 function chargedBy(

@@ -1,8 +1,17 @@
 import { limits } from '../limits.ts';
 import type { ColumnName } from '../statementColumns.ts';
 import { dateDueAtMs, isoTime } from '../time.ts';
+import { centsOf, payoutsNamedIn } from './bankFormat.ts';
 import { type Row, Rows, readings, StatementFault } from './csv.ts';
-import { amountOf, balanceOf, type LineKind, momentOf, readHeader, type StatementFormat } from './format.ts';
+import {
+  amountOf,
+  balanceOf,
+  endOfDateOf,
+  type LineKind,
+  momentOf,
+  readHeader,
+  type StatementFormat,
+} from './format.ts';
 
 /** One completed line of a statement. Amounts are whole shillings and above zero; `side` says which way. */
 export interface StatementLine {
@@ -22,7 +31,21 @@ export interface StatementLine {
   named: string[];
   /** `255XXXXXXXXX` of the other party. */
   msisdn: string | null;
+  /** Of a bank: the one payout that it names. */
+  payout?: string;
+  /** Of a bank: it is not of whole shillings; they are rounded down. */
+  hasCents?: true;
 }
+
+/** A line as it is read: what it moved and the balance after it, in shillings, or in cents at a bank. */
+interface Read {
+  line: StatementLine;
+  moved: number;
+  balance: number;
+}
+
+/** The cell of a column; empty where there is none. */
+type CellOf = (name: ColumnName) => string;
 
 /** What a whole file says of itself. */
 export interface StatementSummary {
@@ -58,8 +81,8 @@ export class StatementReader {
   #seen = 0;
   #skipped = 0;
   #lines = 0;
-  #first: StatementLine | undefined;
-  #last: StatementLine | undefined;
+  #first: Read | undefined;
+  #last: Read | undefined;
   /** Whether balances chain with the oldest line first, and with the newest first: one of them must. */
   #chains = { oldestFirst: true, newestFirst: true };
 
@@ -76,11 +99,11 @@ export class StatementReader {
         this.#preamble(row);
         continue;
       }
-      const line = this.#line(row, this.#at);
-      if (!line) continue;
-      this.#chain(line);
+      const read = this.#read(row, this.#at);
+      if (!read) continue;
+      this.#chain(read);
       this.#lines += 1;
-      yield line;
+      yield read.line;
     }
   }
 
@@ -98,9 +121,14 @@ export class StatementReader {
     return {
       lines: this.#lines,
       skipped: this.#skipped,
-      openingTzs: oldest.balanceTzs - movedBy(oldest),
-      closingTzs: newest.balanceTzs,
+      openingTzs: this.#shillings(oldest.balance - oldest.moved),
+      closingTzs: this.#shillings(newest.balance),
     };
+  }
+
+  /** Of cents, rounded down: a day begins with what the day before ended with all the same. */
+  #shillings(exact: number): number {
+    return this.#expected.format.isOfBank ? Math.floor(exact / 100) : exact;
   }
 
   #preamble(row: Row): void {
@@ -114,8 +142,7 @@ export class StatementReader {
         ...header.twice.map((name) => `the column "${name.slice(0, 60)}" is there twice`),
       ];
       if (faults.length > 0) {
-        const what =
-          'Export the organisation statement with its usual columns, or name the column in MPESA_STATEMENT_COLUMNS.';
+        const what = `Export ${format.what} with its usual columns, or name the column in ${format.setting}.`;
         throw new StatementFault(row.line, `${faults.join('; ')}. ${what}`);
       }
       this.#at = header.at;
@@ -133,8 +160,9 @@ export class StatementReader {
   }
 
   #headless(line: number): StatementFault {
-    const wanted = this.#expected.format.required.map((name) => this.#expected.format.columns[name][0]);
-    const message = `no header was found. A line with ${wanted.join(', ')} is wanted: export the organisation statement as CSV.`;
+    const { required, columns, what } = this.#expected.format;
+    const wanted = required.map((name) => columns[name][0]);
+    const message = `no header was found. A line with ${wanted.join(', ')} is wanted: export ${what} as CSV.`;
     return new StatementFault(line, message);
   }
 
@@ -146,16 +174,55 @@ export class StatementReader {
     );
   }
 
-  #line({ line: n, cells }: Row, at: ReadonlyMap<ColumnName, number>): StatementLine | undefined {
+  #read({ line: n, cells }: Row, at: ReadonlyMap<ColumnName, number>): Read | undefined {
     const { format, currency } = this.#expected;
-    const of = (name: ColumnName) => cells[at.get(name) ?? -1] ?? '';
+    const of: CellOf = (name) => cells[at.get(name) ?? -1] ?? '';
     if (format.required.every((name) => of(name) === '')) return undefined;
     const said = of('currency').toUpperCase();
     if (said !== '' && said !== currency) throw this.#otherCurrency(n, said.slice(0, 10));
-    if (!format.completed.some((each) => each.toLowerCase() === of('status').toLowerCase())) {
-      this.#skipped += 1;
-      return undefined;
+    const isCompleted = format.completed.some((each) => each.toLowerCase() === of('status').toLowerCase());
+    const read = isCompleted || !at.has('status') ? this.#lineOf(n, of) : undefined;
+    if (!read) this.#skipped += 1;
+    return read;
+  }
+
+  #lineOf(n: number, of: CellOf): Read | undefined {
+    if (this.#expected.format.isOfBank) return this.#bankLine(n, of);
+    const line = this.#line(n, of);
+    return { line, moved: movedBy(line), balance: line.balanceTzs };
+  }
+
+  /** Undefined for what moves nothing: a balance that was brought forward, a sum. */
+  #bankLine(n: number, of: CellOf): Read | undefined {
+    const cents = (name: ColumnName): number => {
+      const found = centsOf(of(name));
+      if (found !== undefined) return found;
+      throw new StatementFault(n, `"${of(name).slice(0, 40)}" is no amount. Export the file again.`);
+    };
+    const [paidIn, withdrawn] = [Math.abs(cents('paidIn')), Math.abs(cents('withdrawn'))];
+    if (paidIn !== 0 && withdrawn !== 0) {
+      throw new StatementFault(n, 'a line moves money one way: in, or out. Export the file again.');
     }
+    const moved = of('amount') === '' ? paidIn - withdrawn : cents('amount');
+    if (moved === 0) return undefined;
+    if (of('balance') === '') throw new StatementFault(n, 'the balance is missing. Export the file again.');
+    const balance = cents('balance');
+    const texts = (['receipt', 'details', 'reason', 'party', 'linked', 'account'] as const).map(of);
+    const named = payoutsNamedIn(texts.join(' '));
+    const line: StatementLine = {
+      ...{ n, receipt: of('receipt').slice(0, 40), kind: named.length > 0 ? 'payout' : 'other', named },
+      ...{ side: moved > 0 ? 'in' : 'out', amountTzs: this.#shillings(Math.abs(moved)) },
+      ...{ balanceTzs: this.#shillings(balance), bookedAtMs: this.#moment(n, of('completedAt')) },
+      ...{ details: of('details').slice(0, textMax), reason: of('reason').slice(0, textMax) },
+      ...{ party: of('party').slice(0, textMax), account: of('account').slice(0, textMax), msisdn: null },
+      ...(named.length === 1 ? { payout: named[0]! } : {}),
+      ...(moved % 100 === 0 ? {} : { hasCents: true }),
+    };
+    return { line, moved, balance };
+  }
+
+  #line(n: number, of: CellOf): StatementLine {
+    const { format } = this.#expected;
     const receipt = of('receipt').toUpperCase();
     if (!/^[0-9A-Z]{4,32}$/.test(receipt)) {
       throw new StatementFault(
@@ -178,7 +245,7 @@ export class StatementReader {
     };
   }
 
-  #moved(n: number, of: (name: ColumnName) => string): Pick<StatementLine, 'side' | 'amountTzs'> {
+  #moved(n: number, of: CellOf): Pick<StatementLine, 'side' | 'amountTzs'> {
     const [paidIn, withdrawn] = [amountOf(of('paidIn')), amountOf(of('withdrawn'))];
     if (paidIn === undefined || withdrawn === undefined) {
       const cell = paidIn === undefined ? of('paidIn') : of('withdrawn');
@@ -205,8 +272,8 @@ export class StatementReader {
   }
 
   #moment(n: number, cell: string): number {
-    const { date } = this.#expected;
-    const ms = momentOf(cell, limits.eatOffsetMs);
+    const { date, format } = this.#expected;
+    const ms = (format.isOfBank ? endOfDateOf : momentOf)(cell, limits.eatOffsetMs);
     if (ms === undefined) {
       const message = `"${cell.slice(0, 40)}" is no time. 2026-11-21 14:05:00 and 21-11-2026 14:05:00 are understood.`;
       throw new StatementFault(n, message);
@@ -223,21 +290,21 @@ export class StatementReader {
     return ms;
   }
 
-  #chain(line: StatementLine): void {
+  #chain(read: Read): void {
     const last = this.#last;
-    this.#first ??= line;
-    this.#last = line;
+    this.#first ??= read;
+    this.#last = read;
     if (!last) return;
     const { oldestFirst, newestFirst } = this.#chains;
     this.#chains = {
-      oldestFirst: oldestFirst && line.balanceTzs === last.balanceTzs + movedBy(line),
-      newestFirst: newestFirst && last.balanceTzs === line.balanceTzs + movedBy(last),
+      oldestFirst: oldestFirst && read.balance === last.balance + read.moved,
+      newestFirst: newestFirst && last.balance === read.balance + last.moved,
     };
     if (this.#chains.oldestFirst || this.#chains.newestFirst) return;
-    const wanted =
-      newestFirst && !oldestFirst ? last.balanceTzs - movedBy(last) : last.balanceTzs + movedBy(line);
-    const message = `the balance is ${line.balanceTzs}, and ${wanted} follows from line ${last.n}. Lines are missing or were changed: export the file again, unsorted and whole.`;
-    throw new StatementFault(line.n, message);
+    const wanted = newestFirst && !oldestFirst ? last.balance - last.moved : last.balance + read.moved;
+    const said = (exact: number) => (this.#expected.format.isOfBank ? (exact / 100).toFixed(2) : `${exact}`);
+    const message = `the balance is ${said(read.balance)}, and ${said(wanted)} follows from line ${last.line.n}. Lines are missing or were changed: export the file again, unsorted and whole.`;
+    throw new StatementFault(read.line.n, message);
   }
 }
 

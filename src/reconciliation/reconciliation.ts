@@ -2,9 +2,11 @@ import type { Actors, Clock, NewActor, Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import type { DifferenceTerms } from '../../machines/difference.ts';
 import type { Config } from '../config.ts';
+import { bankRail } from '../ledger/ledger.ts';
 import { limits } from '../limits.ts';
 import { dateDueAtMs } from '../time.ts';
 import type { Whose } from '../whose.ts';
+import { bankFormat } from './bankFormat.ts';
 import {
   type DifferenceDoc,
   differencesSpec,
@@ -15,8 +17,8 @@ import {
   type StatementDoc,
   statementsSpec,
 } from './documents.ts';
-import { type StatementFormat, statementFormats, withColumns } from './format.ts';
-import { youngMs } from './matching.ts';
+import { mpesaFormat, type StatementFormat, withColumns } from './format.ts';
+import { youngMs } from './judging.ts';
 import { dropLeftUploads, dropUpload, type Received, receiveStatement } from './uploading.ts';
 
 export { StatementFault } from './csv.ts';
@@ -50,7 +52,7 @@ export const awaitingStates: readonly string[] = ['awaitingOperator.looking'];
 interface ReconciliationsOptions {
   db: Db;
   clock: Clock;
-  config: Pick<Config, 'mpesaStatementColumns' | 'mpesa'>;
+  config: Pick<Config, 'mpesaStatementColumns' | 'bankStatementColumns' | 'mpesa'>;
 }
 
 /** A statement as it is to be reconciled. */
@@ -59,27 +61,32 @@ export interface Sent {
   date: string;
 }
 
-/** Reads networks' statements and lays them beside the books. */
+/** Reads networks' and the bank's statements and lays them beside the books. */
 export class Reconciliations {
   readonly #options: ReconciliationsOptions;
+  readonly #formats: Readonly<Record<string, StatementFormat>>;
 
   constructor(options: ReconciliationsOptions) {
     this.#options = options;
+    const { mpesaStatementColumns, bankStatementColumns } = options.config;
+    this.#formats = {
+      MPESA_TZ: withColumns(mpesaFormat, mpesaStatementColumns),
+      [bankRail]: withColumns(bankFormat, bankStatementColumns),
+    };
   }
 
   /** The rails whose statements can be read. */
   get rails(): string[] {
-    return Object.keys(statementFormats);
+    return Object.keys(this.#formats);
   }
 
   /** Reads a file to its end. @throws StatementFault */
   receive(chunks: AsyncIterable<Uint8Array>, sent: Sent): Promise<Received> {
-    const { mpesaStatementColumns: columns, mpesa } = this.#options.config;
-    const shortCode = mpesa?.serviceProviderCode;
-    const format: StatementFormat | undefined = statementFormats[sent.rail];
+    const format = this.#formats[sent.rail];
     if (!format) throw new RangeError(`no statement of ${sent.rail} can be read`);
+    const shortCode = format.isOfBank ? undefined : this.#options.config.mpesa?.serviceProviderCode;
     return receiveStatement(this.#options, chunks, {
-      ...{ ...sent, format: withColumns(format, columns), currency: 'TZS' },
+      ...{ ...sent, format, currency: 'TZS' },
       ...(shortCode === undefined ? {} : { shortCode }),
     });
   }
@@ -131,12 +138,15 @@ export class Reconciliations {
   ): Promise<ReconciliationDoc[]> {
     const { rail } = filter;
     const after = page.startingAfter?.split('.').at(-1);
+    const older = {
+      $or: [{ 'data.date': { $lt: after } }, { 'data.date': after, _id: { $lt: page.startingAfter } }],
+    };
     return this.#options.db
       .collection<ReconciliationDoc>(reconciliationsSpec.name)
       .find({
         'data.rail': rail === undefined ? { $in: this.rails } : { $eq: rail },
-        ...(after === undefined ? {} : { 'data.date': { $lt: after } }),
-      })
+        ...(after === undefined ? {} : older),
+      } as object)
       .sort({ 'data.date': -1, _id: -1 })
       .limit(page.limit)
       .toArray();

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { collectionMigrations } from '../../src/collections/collections.ts';
 import { payoutMigrations } from '../../src/payouts/migrations.ts';
 import { breakerMigrations } from '../../src/rails/rails.ts';
+import { differenceMigrations } from '../../src/reconciliation/effects.ts';
 import { refundMigrations } from '../../src/refunds/effects.ts';
 import { settlementMigrations } from '../../src/settlement/settlement.ts';
 import { deliveryMigrations, endpointMigrations } from '../../src/webhooks/webhooks.ts';
@@ -27,6 +28,7 @@ describe('stored documents of older versions', () => {
   const migrationsOf: Record<string, Record<number, Migration>> = {
     collection: collectionMigrations,
     breaker: breakerMigrations,
+    difference: differenceMigrations,
     payout: payoutMigrations,
     refund: refundMigrations,
     delivery: deliveryMigrations,

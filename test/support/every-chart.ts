@@ -460,10 +460,13 @@ const differenceModel: Model = {
   machine: differenceMachine as unknown as AnyStateMachine,
   writes: differenceWrites,
   calls: differenceCalls,
-  variants: differenceKinds.map((kind) => ({
-    name: kind,
+  variants: [
+    ...differenceKinds.map((kind) => ({ name: `${kind}`, kind, hasEffect: true })),
+    { name: 'missing_there, and not posted', kind: 'missing_there' as const, hasEffect: false },
+  ].map(({ name, kind, hasEffect }) => ({
+    name,
     input: {
-      ...{ at: startMs, kind },
+      ...{ at: startMs, kind, hasEffect },
       terms: {
         ...{ askLadderMs: [10 * secondMs, hourMs], silentMs: 3 * hourMs },
         ...{ fileMs: 24 * hourMs, lookMs: hourMs },
@@ -481,6 +484,7 @@ const differenceModel: Model = {
       say({ type: 'line.met', bookedAt: startMs }),
       say({ type: 'rail.confirmed' }),
       say({ type: 'rail.denied' }),
+      say({ type: 'rail.absent' }),
       say({ type: 'collection.ruled' }),
       say({ type: 'collection.refused' }),
       say({ type: 'operator.asked', reason }),

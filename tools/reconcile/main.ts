@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 const usage = `npm run reconcile -- <file.csv> [options]
 
   --date 2026-11-21                 the day of the statement; yesterday in Dar es Salaam when absent
-  --rail MPESA_TZ                   whose statement it is
+  --rail MPESA_TZ                   whose statement it is; BANK is the bank's
   --url http://127.0.0.1:3001       the operators' listener
   --token kusanya_operator_…        or in OPERATOR_TOKEN
   --reason "…"                      kept in the audit
