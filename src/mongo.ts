@@ -45,7 +45,7 @@ export class LineWatch {
  * Raised with every index that is retired and every field that is derived: until the last process of an earlier edition
  * has gone, there are some that name the one in their queries and do not keep the other.
  */
-export const storesEdition = 2;
+export const storesEdition = 3;
 
 /**
  * Puts right what processes of earlier versions did not keep, and drops the indexes that the specs no longer have. Any

@@ -186,7 +186,8 @@ export function collectionCallEffects(deps: CollectionDeps): Calls {
       run: onRail(push, pushWithoutRail),
     },
     askRail: {
-      concurrency: 100,
+      // So many that the bells of a moment may all ask before they are committed.
+      concurrency: 400,
       patienceMs: 30_000,
       ...asksWhenDue,
       onlyAsks: true,

@@ -1,4 +1,11 @@
-import { type ActorDoc, type Actors, dueIn, dueIndex, type MachineDefinition } from '@kusanya/durable-actors';
+import {
+  type ActorDoc,
+  type Actors,
+  dueIn,
+  dueIndex,
+  inQuarantine,
+  type MachineDefinition,
+} from '@kusanya/durable-actors';
 import type { Collection, Db, Document } from 'mongodb';
 import { type IdPrefix, idsWithin } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -105,19 +112,16 @@ async function listRare<Row extends ActorDoc>(
 ): Promise<Listed<Row>> {
   const { overdueAt, quarantined } = filter;
   const due = overdueAt === undefined ? {} : dueIn({ $lt: new Date(overdueAt - lateMs) });
-  const apart = quarantined ? { 'quarantined.at': { $type: 'date' } } : {};
-  const by = quarantined ? { 'quarantined.at': 1 } : { dueAt: 1 };
-  const hint = quarantined ? by : dueIndex;
   const ids = idRange(idPrefix, filter, page.startingAfter);
   const stages = [
-    { $match: { ...(quarantined ? apart : due) } },
-    { $sort: by },
+    { $match: quarantined ? inQuarantine : due },
+    { $sort: { dueAt: 1 } },
     { $limit: countMax },
     { $match: { ...due, ...restOf(filter), ...(ids ? { _id: ids } : {}) } },
     { $sort: { _id: -1 } },
     { $limit: page.limit + 1 },
   ];
-  return pageOf(await db.collection(plural).aggregate<Row>(stages, { hint }).toArray(), page.limit);
+  return pageOf(await db.collection(plural).aggregate<Row>(stages, { hint: dueIndex }).toArray(), page.limit);
 }
 
 function pageOf<Row extends { _id: string }>(found: readonly Row[], limit: number): Listed<Row> {

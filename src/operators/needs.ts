@@ -4,6 +4,7 @@ import {
   type Clock,
   dueIn,
   dueIndex,
+  inQuarantine,
   type Queues,
 } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
@@ -199,11 +200,11 @@ function quarantined({ db, actors }: OverviewDeps, mode: Mode): Promise<Tile[]> 
   return Promise.all(
     actors.definitions.map(async ({ name, plural }) => {
       const { amount_tzs: _none, ...sum } = await tally(db, plural, {
-        match: { 'quarantined.at': { $type: 'date' } },
-        sort: { 'quarantined.at': 1 },
-        hint: { 'quarantined.at': 1 },
+        match: inQuarantine,
+        sort: { dueAt: 1 },
+        hint: dueIndex,
         only: { mode },
-        oldest: '$quarantined.at',
+        oldest: '$dueAt',
       });
       const link = `/admin/machines/${name}/actors?mode=${mode}&quarantined=true`;
       return tile('quarantined', link, { ...sum, machine: name });

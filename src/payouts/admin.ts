@@ -1,3 +1,4 @@
+import { dueOf } from '@kusanya/durable-actors';
 import { Type } from 'typebox';
 import {
   ageFields,
@@ -30,7 +31,8 @@ export interface PayoutAdminDeps extends CommandDeps {
 
 /** A payout in a list. Where it goes is masked. */
 export function payoutRow(doc: PayoutDoc) {
-  const { data, dueAt } = doc;
+  const { data } = doc;
+  const dueAt = dueOf(doc);
   const context = memoryOf(doc);
   return {
     id: doc._id,

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { MovableClock } from '@kusanya/durable-actors';
+import { MovableClock, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import {
   type Receiver,
@@ -109,7 +109,7 @@ describe('the samples of the documents', function () {
       const id = payment;
       if (command.includes('/release')) {
         const stored = test.service.wired.db.collection<{ _id: string }>('collections');
-        await stored.updateOne({ _id: id }, { $set: { quarantined: { at: new Date(), why: 'to try' } } });
+        await stored.updateOne({ _id: id }, { $set: quarantinedAt(new Date(), 'to try') });
       }
       const ids = { 'opr_…': leaver.id, 'mer_…': merchant.id, 'col_…': id, 'statement.csv': statement };
       expect(await statusOf(command, set, ids), command).to.match(/^20\d$/);

@@ -1,4 +1,4 @@
-import { type ActorDoc, MovableClock } from '@kusanya/durable-actors';
+import { type ActorDoc, MovableClock, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Long } from 'mongodb';
 import type { TestMerchant, TestService } from '../support/service.ts';
@@ -165,15 +165,15 @@ describe('operators and actors', () => {
     it('409 to an actor that is set aside because it cannot be understood', async () => {
       const { id } = await ended('255700000004');
       const { db } = test.service.wired;
-      const quarantined = { at: new Date(), why: 'no migration from version 0' };
-      await db.collection<{ _id: string }>('collections').updateOne({ _id: id }, { $set: { quarantined } });
+      const set = quarantinedAt(new Date(), 'no migration from version 0');
+      await db.collection<{ _id: string }>('collections').updateOne({ _id: id }, { $set: set });
       const actor = await test.actor(id);
-      expect(actor.quarantined.why).to.equal(quarantined.why);
+      expect(actor.quarantined.why).to.equal('no migration from version 0');
       expect(actor.accepts).to.deep.equal([]);
       for (const dry_run of [true, false]) {
         const answer = await send(id, { type: 'operator.asked', dry_run });
         expect(codeOf(answer)).to.equal('409 action_not_allowed');
-        expect(answer.json.error.message).to.include(quarantined.why);
+        expect(answer.json.error.message).to.include('no migration from version 0');
       }
     });
 

@@ -1,4 +1,4 @@
-import { MovableClock } from '@kusanya/durable-actors';
+import { MovableClock, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { collectionMachine } from '../../machines/collection.ts';
 import type { Answer, TestMerchant, TestService } from '../support/service.ts';
@@ -139,8 +139,7 @@ describe('operators and machines', () => {
     it('goes on from where it stood, with a line in its history and in the audit', async () => {
       const json = await test.underReview(merchant);
       const { db, actors } = test.service.wired;
-      const quarantined = { at: new Date(), why: 'planted' };
-      const set = { quarantined, dueAt: null };
+      const set = quarantinedAt(new Date(), 'planted');
       // A step of its own may come in between: it is set aside as it then is.
       await stored().updateOne({ _id: json.id }, { $set: set, $inc: { seq: 1 } });
       const list = await get('/machines/collection/actors?quarantined=true');
@@ -166,9 +165,11 @@ describe('operators and machines', () => {
       const id = await ended('255700000004');
       expect(codeOf(await release(id))).to.equal('409 action_not_allowed');
       expect((await release(id, {})).json.error.param).to.equal('reason');
-      const quarantined = { at: new Date(), why: 'planted' };
       const strange = { value: 'nowhere', context: {} };
-      await stored().updateOne({ _id: id }, { $set: { quarantined, snapshot: strange, dueAt: null } });
+      await stored().updateOne(
+        { _id: id },
+        { $set: { ...quarantinedAt(new Date(), 'planted'), snapshot: strange } },
+      );
       const answer = await release(id);
       expect(codeOf(answer)).to.equal('409 action_not_allowed');
       expect(answer.json.error.message).to.match(/still not understood/);

@@ -1,4 +1,4 @@
-import type { Queues } from '@kusanya/durable-actors';
+import { type Queues, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { Int32, Long } from 'mongodb';
 import { crowdedStates } from '../../src/collections/collections.ts';
@@ -79,9 +79,11 @@ describe('operators’ overview', () => {
   it('documents that are set aside, and wake-ups that nobody attended to', async () => {
     const { json } = await merchant.create({ phone: '255700000004' });
     await merchant.final(json.id);
-    const quarantined = { at: new Date(), why: 'planted' };
     // Its watch may be about to end: that step must not come after this.
-    await collections().updateOne({ _id: json.id }, { $set: { quarantined, dueAt: null }, $inc: { seq: 1 } });
+    await collections().updateOne(
+      { _id: json.id },
+      { $set: quarantinedAt(new Date(), 'planted'), $inc: { seq: 1 } },
+    );
     expect(await tile('quarantined')).to.include({
       count: 1,
       machine: 'collection',
@@ -91,7 +93,7 @@ describe('operators’ overview', () => {
     await collections().updateOne(
       { _id: json.id },
       {
-        $set: { dueAt: new Date(test.service.wired.clock.now() - 120_000) },
+        $set: { part: 0, dueAt: new Date(test.service.wired.clock.now() - 120_000) },
       },
     );
     expect(await tile('wakeups_late')).to.include({ count: 1, machine: 'collection' });
@@ -202,7 +204,7 @@ describe('each tile of the overview', () => {
       quarantined: [
         1,
         'replays',
-        [{ _id: newId('rpl', 1), ...actor('running.paging'), quarantined: { at: new Date(), why: 'x' } }],
+        [{ _id: newId('rpl', 1), ...actor('running.paging'), ...quarantinedAt(new Date(), 'x') }],
       ],
       wakeups_late: [
         1,

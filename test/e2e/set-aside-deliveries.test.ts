@@ -1,4 +1,4 @@
-import { MovableClock } from '@kusanya/durable-actors';
+import { MovableClock, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
 import {
@@ -45,7 +45,7 @@ describe('deliveries that are set aside', () => {
   /** What can be wrong with a delivery: it is set aside already, or it is found out only now. */
   const wrong = {
     'set aside': () => ({
-      $set: { quarantined: { at: new Date(clock.now()), why: 'planted' }, dueAt: null },
+      $set: quarantinedAt(new Date(clock.now()), 'planted'),
       $inc: { seq: 1 },
     }),
     'found to be poisoned': () => ({ $set: { 'snapshot.value': 'nowhere' }, $inc: { seq: 1 } }),

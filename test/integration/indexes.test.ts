@@ -1,4 +1,13 @@
-import { type Doc, Lease, leasesSpec, MovableClock, prepareDatabase } from '@kusanya/durable-actors';
+import {
+  type Doc,
+  dueIn,
+  dueIndex,
+  inQuarantine,
+  Lease,
+  leasesSpec,
+  MovableClock,
+  prepareDatabase,
+} from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { type Db, MongoClient } from 'mongodb';
 import { collectionMachine } from '../../machines/collection.ts';
@@ -54,6 +63,26 @@ describe('Indexes', () => {
       indexes.some(({ key }) => 'dueAt' in key && !('part' in key)),
     );
     expect(without.map(({ name }) => name)).to.deep.equal([]);
+  });
+
+  it('of those in quarantine go, and those whom earlier versions set aside or let go are found and swept', async () => {
+    const stored = db.collection<Doc>('replays');
+    await stored.createIndex({ 'quarantined.at': 1 });
+    await prepareDatabase(db, mongoCollectionSpecs);
+    const [at, dueAt] = [new Date(1_000), new Date(2_000)];
+    await stored.insertMany([
+      { _id: 'set aside', part: 3, dueAt: null, quarantined: { at, why: 'broken' }, seq: 2 },
+      { _id: 'let go', part: -1, dueAt, seq: 2 },
+      { _id: 'well', part: 3, dueAt, seq: 2 },
+      { _id: 'at rest', dueAt: null, seq: 2 },
+    ]);
+    expect(await retireIndexes(db, mongoCollectionSpecs)).to.deep.equal(['replays.quarantined.at_1']);
+    const idsOf = async (match: Doc | object) =>
+      (await stored.find(match, { hint: dueIndex }).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+    expect(await idsOf(inQuarantine)).to.deep.equal(['set aside']);
+    expect(await idsOf(dueIn({ $gt: new Date(0) })), 'swept').to.deep.equal(['let go', 'well']);
+    const seqs = (await stored.find().sort({ _id: 1 }).toArray()).map(({ seq }) => seq);
+    expect(seqs, 'nobody goes on from memory').to.deep.equal([2, 3, 3, 2]);
   });
 
   it('are in no spec both wanted and retired', async () => {

@@ -1,3 +1,4 @@
+import { quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { callbackSecret, type Live, openLive } from '../support/live.ts';
 import { until } from '../support/until.ts';
@@ -63,7 +64,7 @@ describe('callbacks that nobody heard', function () {
     // The older one can be heard by nobody: it must not stand in the way of the other.
     await db
       .collection<{ _id: string }>('collections')
-      .updateOne({ _id: broken }, { $set: { quarantined: { at: new Date(), why: 'a test' } } });
+      .updateOne({ _id: broken }, { $set: quarantinedAt(new Date(), 'a test') });
     const seen = await until(async () => {
       live.clock.advance(61_000);
       await live.service.sweep();

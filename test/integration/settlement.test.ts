@@ -1,4 +1,4 @@
-import { MovableClock } from '@kusanya/durable-actors';
+import { MovableClock, quarantinedAt } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { auditAll, collectionSucceeded, openBuckets, post, readBalance } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
@@ -128,7 +128,7 @@ describe('settlement on MongoDB', function () {
       await process.settlements.settleDue(sweeping, noonMs); // makes them
       const [first, second] = merchants.map(({ _id }) => `stl.test.${_id}.2026-11-22`);
       // One was set aside before, one will be by this run, and one is a newer process's.
-      await setAside(first!, { quarantined: { at: new Date(noonMs), why: 'a test' } });
+      await setAside(first!, quarantinedAt(new Date(noonMs), 'a test'));
       await setAside(second!, { snapshot: { value: 'nowhere', context: null } });
       await setAside(`stl.test.${ids[0]}.2026-11-23`, { machineVersion: 99 });
       clock.advance(3 * dayMs);

@@ -1,3 +1,4 @@
+import { quarantinedAt } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { crowdedStates } from '../../src/collections/collections.ts';
 import { newId } from '../../src/ids.ts';
@@ -67,7 +68,7 @@ function collectionOf({ _id, mode, merchantId, state, at, ...more }: Planted) {
     place: placeOf(crowdedStates, state),
     snapshot: { value: {}, context: { createdAt: at, completedAt: at, failureCode: failureCode ?? null } },
     dueAt: isOverdue ? date : null,
-    ...(isQuarantined ? { quarantined: { at: date, why: 'planted' } } : {}),
+    ...(isQuarantined ? quarantinedAt(date, 'planted') : {}),
     data: { amountTzs: 5_000, feeTzs: 100, currency: 'TZS', msisdn, reference, createdAt: date },
   };
 }

@@ -24,7 +24,7 @@ export {
   putRight,
   type Write,
 } from './mongo.ts';
-export { actorsSpec, dueIn, dueIndex, partOf } from './parts.ts';
+export { actorsSpec, dueIn, dueIndex, inQuarantine, partOf, quarantinedAt } from './parts.ts';
 export { stepId, stepRange, stepsSpec } from './plan.ts';
 export { type NewJob, Queues } from './queue.ts';
 export { isRedisUrl } from './redis.ts';

@@ -1,4 +1,5 @@
 import type { Document } from 'mongodb';
+import type { ActorDoc } from './document.ts';
 import type { MongoCollectionSpec } from './mongo.ts';
 
 /**
@@ -28,15 +29,40 @@ export function dueIn(
   return { part: { $in: of.includes(0) ? [null, ...of] : of }, dueAt: { ...when, $type: 'date' } };
 }
 
+/**
+ * Actors in quarantine have a part of their own, which nobody sweeps, and are found there by when they came (`dueAt`):
+ * an index for those few would cost every step of all the others.
+ */
+const quarantinePart = -1;
+
+/** Those in quarantine; with `dueIndex` and `sort: { dueAt: 1 }`, the longest first. */
+export const inQuarantine: Document = { part: quarantinePart, dueAt: { $type: 'date' } };
+
+/** What is stored of an actor that is set aside. */
+export function quarantinedAt(at: Date, why: string): Pick<ActorDoc, 'quarantined' | 'part' | 'dueAt'> {
+  return { quarantined: { at, why }, part: quarantinePart, dueAt: at };
+}
+
+const isSetAside = { $eq: [{ $type: '$quarantined' }, 'object'] };
+const wasLetGo = { $eq: ['$part', quarantinePart] };
+
+/** Earlier versions gave them no part and no time, and left them the part of quarantine when they let them go. */
+const partsPutRight = {
+  part: { $cond: [isSetAside, quarantinePart, { $cond: [wasLetGo, null, '$part'] }] },
+  dueAt: { $cond: [isSetAside, '$quarantined.at', '$dueAt'] },
+};
+
 /** A collection of actors: what the engine needs there, and what else is asked of it. */
 export function actorsSpec({
   indexes = [],
   retired = [],
+  derived = {},
   ...spec
 }: MongoCollectionSpec): MongoCollectionSpec {
-  const required: typeof indexes = [
-    { key: dueIndex, partial: { dueAt: { $type: 'date' } } },
-    { key: { 'quarantined.at': 1 }, partial: { 'quarantined.at': { $type: 'date' } } },
-  ];
-  return { ...spec, indexes: [...required, ...indexes], retired: ['dueAt_1', ...retired] };
+  return {
+    ...spec,
+    indexes: [{ key: dueIndex, partial: { dueAt: { $type: 'date' } } }, ...indexes],
+    derived: { ...partsPutRight, ...derived },
+    retired: ['dueAt_1', 'quarantined.at_1', ...retired],
+  };
 }

@@ -284,9 +284,15 @@ export function earliest(timers: readonly Timer[], calls: readonly Call[]): Date
 
 /**
  * When a stored actor is due: `dueAt` may be too early. What is not readable counts as it says; null: nothing has to
- * happen to it.
+ * happen to it, or nothing may, for it is in quarantine.
  */
-export function dueOf({ timers, calls, dueAt }: Pick<ActorDoc, 'timers' | 'calls' | 'dueAt'>): Date | null {
+export function dueOf({
+  timers,
+  calls,
+  dueAt,
+  quarantined,
+}: Pick<ActorDoc, 'timers' | 'calls' | 'dueAt' | 'quarantined'>): Date | null {
+  if (quarantined) return null;
   const isDated = (all: unknown): all is { dueAt: Date }[] =>
     Array.isArray(all) && all.every((each) => (each as { dueAt?: unknown }).dueAt instanceof Date);
   const exact = isDated(timers) && isDated(calls) ? earliest(timers as Timer[], calls as Call[]) : null;

@@ -5,6 +5,7 @@ import type { Committer } from './commit.ts';
 import { type ActorDoc, ActorMissing, type MachineDefinition, Poison, type StepLine } from './document.ts';
 import type { Log } from './log.ts';
 import type { Write } from './mongo.ts';
+import { partOf, quarantinedAt } from './parts.ts';
 import { stepId, stepRange, stepsSpec } from './plan.ts';
 import { refuseAsleep, SharedParts } from './shared.ts';
 import { earliest, migrated, restore } from './step.ts';
@@ -145,7 +146,7 @@ export class ActorStore {
         op: 'update',
         into: definition.plural,
         filter: { _id, seq },
-        update: { $set: { quarantined: { at: new Date(at), why }, dueAt: null }, $inc: { seq: 1 } },
+        update: { $set: quarantinedAt(new Date(at), why), $inc: { seq: 1 } },
         onMiss: 'race',
       },
       ...(this.#options.onQuarantine?.(doc, why, at) ?? []),
@@ -168,7 +169,7 @@ export class ActorStore {
     if (!quarantined) return undefined;
     const lifted = await this.#lifted(definition, rest as ActorDoc);
     restore(definition, lifted);
-    const dueAt = earliest(doc.timers, doc.calls);
+    const [dueAt, part] = [earliest(doc.timers, doc.calls), partOf(doc._id)];
     const seq = doc.seq + 1;
     const line: StepLine = {
       ...{ _id: stepId(doc._id, seq), actor: doc._id, machine: definition.name, seq, at: new Date(at) },
@@ -180,14 +181,14 @@ export class ActorStore {
         op: 'update',
         into: definition.plural,
         filter: { _id: doc._id, seq: doc.seq, 'quarantined.at': { $exists: true } },
-        update: { $set: { dueAt, seq, updatedAt: new Date(at) }, $unset: { quarantined: '' } },
+        update: { $set: { part, dueAt, seq, updatedAt: new Date(at) }, $unset: { quarantined: '' } },
         onMiss: 'race',
       },
       { op: 'insert', into: stepsSpec.name, doc: line, onDuplicate: 'race' },
       ...writes,
     ]);
     this.#cache.delete(doc._id);
-    return outcome.ok ? { ...(rest as ActorDoc), seq, dueAt } : undefined;
+    return outcome.ok ? { ...(rest as ActorDoc), seq, part, dueAt } : undefined;
   }
 
   /** Whether the history of an actor has this step. */

@@ -2,7 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Document, Long, type MongoClient } from 'mongodb';
 import { signal } from '../../../test/support/signal.ts';
-import { Committer, CommitUnknown, isOutage, StepRefused, type Write } from '../src/index.ts';
+import {
+  type ActorDoc,
+  Committer,
+  CommitUnknown,
+  dueIn,
+  dueOf,
+  inQuarantine,
+  isOutage,
+  StepRefused,
+  type Write,
+} from '../src/index.ts';
 import { durable } from '../src/mongo.ts';
 import { add, counter, entriesOf, entry, sumsOf } from './support/counter.ts';
 import {
@@ -177,9 +187,13 @@ describe('group commit', () => {
       const doc = await give(engine, 'counter');
       await entries().insertOne({ _id: `${doc._id}.2` });
       expect(await rejection(fire(engine, doc))).instanceOf(StepRefused);
-      const { quarantined, dueAt } = await engine.stored('counter', doc._id);
+      const aside = await engine.stored('counter', doc._id);
+      const { quarantined } = aside;
       expect(quarantined?.why).equal('a step was refused by entries');
-      expect(dueAt).equal(null);
+      expect(dueOf(aside), 'nothing happens to it').equal(null);
+      const counters = engine.db.collection<ActorDoc>('counters');
+      expect(await counters.countDocuments(dueIn({})), 'no sweep meets it').equal(0);
+      expect(await counters.countDocuments(inQuarantine)).equal(1);
       expect(await engine.alerts(doc._id)).have.length(1);
     });
   });
