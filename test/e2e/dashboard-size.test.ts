@@ -23,7 +23,7 @@ describe('the dashboard over many documents', function () {
 
   before(async function () {
     this.timeout(60_000 + many * 6);
-    test = await startTestService();
+    test = await startTestService({}, { isUnused: true });
     merchant = await test.merchant();
     const { id } = await test.endpoint(merchant.id, 'http://127.0.0.1:9999/hook');
     paid = (await merchant.create({ reference: 'the-one' })).json.id;

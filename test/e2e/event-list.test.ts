@@ -10,7 +10,7 @@ describe('GET /v1/events', () => {
   let test: TestService;
 
   before(async () => {
-    test = await startTestService();
+    test = await startTestService({}, { isUnused: true });
   });
 
   after(() => test.stop());

@@ -25,7 +25,7 @@ describe('operators’ lists', function () {
   before(async function () {
     this.timeout(many * 6);
     // No worker: nothing but these requests reads. The clock stands still, as one document a minute grows old.
-    test = await startTestService({ ROLE: 'api' }, { clock: new MovableClock(Date.now()) });
+    test = await startTestService({ ROLE: 'api' }, { clock: new MovableClock(Date.now()), isUnused: true });
     const { db } = test.service.wired;
     merchants = Array.from({ length: 11 }, (_, n) => newId('mer', 1_700_000_000_000 + n));
     endpoints = Array.from({ length: 7 }, (_, n) => newId('we', 1_700_000_000_000 + n));

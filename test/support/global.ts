@@ -1,5 +1,5 @@
 import { config } from 'chai';
-import { stopStores, stores } from './stores.ts';
+import { fileEnded, stopStores, stores } from './stores.ts';
 
 // They would tell an assertion that does not exist (`to.be.tru`), which the types tell too, and take a quarter of the
 // time of suites that assert much.
@@ -21,3 +21,10 @@ export async function mochaGlobalSetup(): Promise<void> {
 export async function mochaGlobalTeardown(): Promise<void> {
   await stopStores();
 }
+
+/** In one process these run once, for all files: there is nothing to be handed on. */
+export const mochaHooks = {
+  async afterAll(): Promise<void> {
+    if (process.env.MOCHA_WORKER_ID !== undefined) await fileEnded();
+  },
+};

@@ -18,6 +18,7 @@ import type { KeyScope } from '../../src/principal.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type Call, type Reply, call as send } from './call.ts';
 import { type CheckResponse, checkResponse, contractOf } from './contract.ts';
+import { lendDatabase, redisPrefixOf, serviceBegins } from './databases.ts';
 import { freshDatabase, stores } from './stores.ts';
 import { patienceMs, until } from './until.ts';
 
@@ -112,6 +113,8 @@ export interface StartOptions {
   clock?: Clock;
   /** An existing one, to start a second service beside or after the first. */
   database?: string;
+  /** For tests of how MongoDB plans and counts: a database that no other test has had before. */
+  isUnused?: boolean;
   /** How long after creation the test rail may still be asked to push, where it is not as usual. */
   pushWindowMs?: number;
   /** For tests that want no round of the sweeper but their own: longer than the configuration allows. */
@@ -124,13 +127,13 @@ export async function startTestService(
   options: StartOptions = {},
 ): Promise<TestService> {
   const { mongodbUri, redisUrl } = await stores();
-  const database = options.database ?? freshDatabase('service');
+  const database = options.database ?? (options.isUnused ? freshDatabase('service') : await lendDatabase());
   const operatorToken = 'operator-token-of-the-tests';
   const config = loadConfig({
     MONGODB_URI: mongodbUri,
     MONGODB_DATABASE: database,
     REDIS_URL: redisUrl,
-    REDIS_PREFIX: database,
+    REDIS_PREFIX: redisPrefixOf(database),
     OPERATOR_TOKEN: operatorToken,
     KEY_HASH_SECRET: 'key-hash-secret-of-the-tests',
     SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
@@ -146,6 +149,7 @@ export async function startTestService(
     ...env,
   });
   const log = createLog(config.logLevel);
+  const ended = serviceBegins(database);
   const service = await startService({
     config: {
       ...config,
@@ -191,7 +195,10 @@ export async function startTestService(
     baseUrl,
     adminUrl: service.adminUrl,
     operatorToken,
-    stop: () => service.stop(),
+    stop: async () => {
+      await service.stop();
+      ended();
+    },
     call,
     raw: async (method, path, options) => {
       const reply = await send(Number(new URL(baseUrl).port), method, path, options);

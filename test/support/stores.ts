@@ -34,6 +34,18 @@ export function freshDatabase(name = 'suite'): string {
   return database;
 }
 
+const ends: (() => Promise<void>)[] = [];
+
+/** From now on this is done after each file of tests that this process runs beside others (`--parallel`). */
+export function whenFileEnds(end: () => Promise<void>): void {
+  ends.push(end);
+}
+
+/** Called by global.ts. */
+export async function fileEnded(): Promise<void> {
+  for (const end of ends) await end();
+}
+
 /** Stops what this run started. Called once, by global.ts. */
 export async function stopStores(): Promise<void> {
   if (!starting) return;
