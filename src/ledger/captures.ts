@@ -306,9 +306,11 @@ function* amountFaults(collection: CollectionRow, entries: EntryRow[]): Generato
   const { _id: collectionId, mode, merchantId, data, snapshot } = collection;
   const { currency } = data;
   for (const entry of entries) {
-    // What a reversal takes back is what refunds have left, the fee last of all.
+    // What a reversal takes back is what refunds have left, the fee last of all. Refunds that then exceed are told of by these.
     const refundedTzs = entry.type === 'success.reversed' ? (snapshot.context.refundedTzs ?? 0) : 0;
-    const amountTzs = data.amountTzs - refundedTzs;
+    const leftTzs = data.amountTzs - refundedTzs;
+    const backTzs = refundedTzs > 0 ? clearedBy(entry) : 0;
+    const amountTzs = backTzs > leftTzs && backTzs <= data.amountTzs ? backTzs : leftTzs;
     const feeTzs = Math.min(data.feeTzs, amountTzs);
     const netTzs = amountTzs - feeTzs;
     const found = { ...still };
@@ -340,6 +342,13 @@ function* amountFaults(collection: CollectionRow, entries: EntryRow[]): Generato
       };
     }
   }
+}
+
+/** What an entry gives back out of clearing. */
+function clearedBy({ lines }: EntryRow): number {
+  return lines
+    .filter(({ account }) => parseAccount(account).kind === 'provider_clearing')
+    .reduce((sum, { debit, credit }) => sum + credit - debit, 0);
 }
 
 /** One event per final state: a late success has told its failure or expiry before, and only such a one. */

@@ -11,7 +11,7 @@ import { hashed, sealEvents, sealJournal, sealRead } from './seals.ts';
 /** Proves one day, or compares it with its seal. */
 
 /** Raised with every rule that is new or changed: days proven by older ones are proven again when it is their turn. */
-export const rulesEdition = 3;
+export const rulesEdition = 4;
 
 const actorsPerSlice = 1_000;
 

@@ -39,6 +39,7 @@ import { limits } from '../limits.ts';
 import { maskPhone } from '../log.ts';
 import { memoryOf } from '../memory.ts';
 import { type Account, maskedAccount } from '../payouts/payouts.ts';
+import { refundsSpec } from '../refunds/refunds.ts';
 import { actorRow, Detail, drawing, svgHeaders } from './machineAdmin.ts';
 import {
   agreeing,
@@ -335,6 +336,8 @@ function refusalOf(type: string) {
     if (type === 'operator.refunded' && place === balancesSpec.name) throw balanceInsufficient();
     const words: Readonly<Record<string, string>> = {
       [collectionsSpec.name]: 'There is not so much left of this payment that could go back.',
+      [refundsSpec.name]:
+        'By our books all that came in has gone back already. Where the network’s statement shows that it went back once more, decide about that line’s difference.',
       [receiptsSpec.name]: 'Another collection was paid with this receipt.',
       [proposalsSpec.name]: 'Something else was proposed meanwhile; look again.',
     };

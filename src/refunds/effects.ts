@@ -6,6 +6,7 @@ import {
   type CallView,
   type MachineDefinition,
   type Migration,
+  StepRefused,
   type StepView,
   stateText,
   type WriteEffect,
@@ -19,6 +20,7 @@ import {
   type refundWrites,
 } from '../../machines/refund.ts';
 import { alertOf } from '../alerts.ts';
+import { type CollectionDoc, collectionsSpec } from '../collections/collections.ts';
 import { type DeliveriesOf, type EventType, eventId, recordEvent } from '../events/events.ts';
 import {
   hold,
@@ -84,7 +86,10 @@ export function refundWriteEffects({ db, deliveriesOf }: RefundDeps): Writes {
     holdMoney: (step) => hold(db, refundHeld(postingOf(step))),
     postPaid: (step) => post(refundPaid(postingOf(step))),
     releaseMoney: (step) => post(refundReleased(postingOf(step))),
-    postFoundPaid: (step) => post(refundFoundPaid(postingOf(step))),
+    postFoundPaid: async (step) => {
+      await mustBeLeft(db, step.doc as RefundDoc);
+      return post(refundFoundPaid(postingOf(step)));
+    },
     recordEvent: (step) => {
       const doc = step.doc as RefundDoc;
       const { collectionId } = doc.data;
@@ -94,6 +99,29 @@ export function refundWriteEffects({ db, deliveriesOf }: RefundDeps): Writes {
     recordContradiction: (step) => [alertOf(step, 'contradiction')],
     raiseAlert: (step, params) => [alertOf(step, String(params.kind))],
   };
+}
+
+/**
+ * No more goes back by our books than came in: not by a refund that is found made after its payment was reversed whole, or
+ * after others took its place. A person finds out what the network booked. @throws StepRefused
+ */
+async function mustBeLeft(db: Db, { _id, data: { collectionId, amountTzs } }: RefundDoc): Promise<void> {
+  const refunds = db.collection<RefundDoc>(refundsSpec.name);
+  const others = { 'data.collectionId': collectionId, status: { $ne: 'failed' }, _id: { $ne: _id } } as const;
+  const [collection, given] = await Promise.all([
+    db.collection<CollectionDoc>(collectionsSpec.name).findOne({ _id: collectionId }),
+    refunds.find(others).project<Pick<RefundDoc, 'data'>>({ 'data.amountTzs': 1 }).toArray(),
+  ]);
+  const cameTzs = collection?.state === 'succeeded.standing' ? Number(collection.data.amountTzs) : 0;
+  const backTzs = given.reduce((sum, { data }) => sum + Number(data.amountTzs), Number(amountTzs));
+  if (backTzs <= cameTzs) return;
+  throw new StepRefused({
+    op: 'update',
+    into: refundsSpec.name,
+    filter: { _id },
+    update: {},
+    onMiss: 'refuse',
+  });
 }
 
 /** Made after the commit, in the order of the chart. */

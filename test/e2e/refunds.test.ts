@@ -48,12 +48,14 @@ describe('refunds', function () {
     return { merchant: payee, id: ids[0]!, ids };
   };
   const ended = async (merchant: TestMerchant, id: string) => {
-    await until(async () => (await merchant.get(`/v1/refunds/${id}`)).json.status !== 'created');
+    const isEnded = async () => (await merchant.get(`/v1/refunds/${id}`)).json.status !== 'created';
+    expect(await until(isEnded, 60_000), `${id} ends`).to.equal(true);
     // The collection hears of it right after.
-    await until(async () => {
+    const isTold = async () => {
       const { json } = await merchant.get(`/v1/refunds/${id}`);
       return (await test.actor(json.collection)).context.refundsOpen === 0;
-    });
+    };
+    expect(await until(isTold, 60_000), `the payment of ${id} hears of it`).to.equal(true);
     return (await merchant.get(`/v1/refunds/${id}`)).json;
   };
   const operator = (id: string, type: string, more: object = {}) =>
@@ -226,6 +228,34 @@ describe('refunds', function () {
     expect((await merchant.get(`/v1/refunds/${json.id}`)).json.status).to.equal('succeeded');
     expect(await balanceOf(merchant)).to.deep.equal({ pending: 0, available: net - 4_000, reserved: 0 });
     await until(async () => (await merchant.get(`/v1/collections/${id}`)).json.refunded === 4_000);
+    await clean();
+  });
+
+  it('found to be made after all had gone back: a person is told why not, and nothing goes back beyond the sum', async () => {
+    const words = /all that came in has gone back already.*decide about that line’s difference/;
+    const found = (id: string, more: object = {}) =>
+      operator(id, 'operator.foundPaid', { receipt: 'STMT3', ...more });
+    const { merchant, id, ids } = await paid('255700000030', undefined, 3);
+    const { json } = await ask(merchant, { collection: id });
+    await ended(merchant, json.id);
+    expect((await operator(id, 'operator.reversed')).status).to.equal(200);
+    const before = await balanceOf(merchant);
+    for (const more of [{ dry_run: true }, {}]) {
+      const refused = await found(json.id, more);
+      expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'action_not_allowed']);
+      expect(refused.json.error.message).to.match(words);
+    }
+    expect((await merchant.get(`/v1/refunds/${json.id}`)).json.status).to.equal('failed');
+    expect(await balanceOf(merchant)).to.deep.equal(before);
+    // Another one has taken its place: together they are more than came.
+    const twins: string[] = [];
+    for (const amount of [3_000, 3_000]) {
+      const { json: twin } = await ask(merchant, { collection: ids[1], amount });
+      await ended(merchant, twin.id);
+      twins.push(twin.id);
+    }
+    expect((await found(twins[0]!)).status).to.equal(200);
+    expect((await found(twins[1]!)).status, 'beyond the sum').to.equal(409);
     await clean();
   });
 

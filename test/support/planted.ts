@@ -190,6 +190,20 @@ export const outgoingFaults: Fault[] = [
     says: /came 1000000, and 1000001 went back or are on their way/,
   },
   {
+    fault: 'a refund found paid after its payment was reversed whole',
+    async plant(histories) {
+      const { db, reversed } = histories;
+      const { collectionId, merchantId, amountTzs } = reversed;
+      const refund = refundAt(startMs, { merchantId, amountTzs });
+      await putRefund(histories, refund, 'succeeded', collectionId);
+      await set(histories, 'collections', collectionId, { 'snapshot.context.refundedTzs': amountTzs });
+      for (const each of [refundHeld(refund), refundReleased(refund)]) await plant(db, each);
+      await histories.written(post(refundFoundPaid(refund)));
+    },
+    finds: ['refund.exceeds'],
+    says: /came 10000, and 20000 went back/,
+  },
+  {
     fault: 'a collection that counts a refund that is none',
     plant: (histories) =>
       set(histories, 'collections', histories.outgoing.funds.collectionId, {
