@@ -1,6 +1,6 @@
 # One image for every role; ROLE in the environment tells them apart. Node 24 reads TypeScript by itself, so nothing is
-# built. Renovate adds the digest of the base and keeps it (renovate.json).
-FROM node:24.21.0-slim AS base
+# built. Renovate renews the base and its digest (renovate.json).
+FROM node:24.21.0-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS base
 WORKDIR /app
 
 FROM base AS installed

@@ -1,6 +1,5 @@
-import { availableParallelism } from 'node:os';
 import { eachOf, meter } from './meter.ts';
-import { canPin, pin } from './pin.ts';
+import { giveProcessor, ownProcessor, ownProcessorWords } from './processor.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
 import { pause, print, record, tell } from './report.ts';
 import type { Stage } from './stage.ts';
@@ -94,11 +93,11 @@ export async function deliveries(stage: Stage): Promise<void> {
   await stage.end(receiver);
 }
 
-/** Two workers with a core of their own each, beside one. The stores take what they need of all cores. */
+/** Two workers with a processor of their own each, beside one. */
 export async function pinned(stage: Stage): Promise<void> {
-  print('\nWorkers pinned to a core each, deliveries:');
-  if (!canPin()) {
-    print('  (needs two cores and taskset)');
+  print(`\nDeliveries, ${ownProcessorWords}:`);
+  if (!ownProcessor) {
+    print('  (needs cgroups, or two cores and taskset)');
     return;
   }
   const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
@@ -111,7 +110,7 @@ export async function pinned(stage: Stage): Promise<void> {
     const workers = await Promise.all(
       Array.from({ length: count }, async (_none, core) => {
         const { child } = await stage.start('ours.ts', database, worker);
-        pin(child, core);
+        giveProcessor(child, core);
         return child;
       }),
     );
@@ -123,9 +122,7 @@ export async function pinned(stage: Stage): Promise<void> {
     for (const child of workers) await stage.end(child);
   }
   const ratio = rates[1]! / rates[0]!;
-  print(
-    `  ratio ${ratio.toFixed(2)}× on ${availableParallelism()} cores, which the stores and the receiver share`,
-  );
+  print(`  ratio ${ratio.toFixed(2)}×`);
   record('pinned.ratio', ratio);
   await stage.end(receiver);
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Actors } from './actors.ts';
 import type { AskAhead } from './ahead.ts';
@@ -74,6 +75,8 @@ export class ActorWorkers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
+    // Every open call may listen: more than ten are no leak.
+    setMaxListeners(0, this.#stopping.signal);
   }
 
   /** Opens the lanes for the timers and for every kind (and lane) of call, with a worker of its queue for each. */
