@@ -198,7 +198,8 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
         202,
         'The body is the file as the network (`rail`) or the bank (`rail=BANK`) exports it, of any size; it is read as it comes in. A file that is unfit is ' +
           'refused whole, with the line and what to do, and leaves nothing. The same bytes again answer 200 with what ' +
-          'they began.',
+          'they began. A day on which nothing moved has no file: `empty=true`, without a body, states it, so that entries ' +
+          'of ours on it are asked about.',
         ['action_not_allowed', 'parameter_invalid', 'unsupported_media_type'],
       ),
       answers: {
@@ -210,6 +211,8 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
       {
         rail: Rail,
         date: Type.String({ maxLength: 10, pattern: '^\\d{4}-\\d{2}-\\d{2}$' }),
+        /** Nothing moved on this day, so there is no file. */
+        empty: Type.Optional(Type.Boolean()),
         reason: Reason,
       },
       { additionalProperties: false },
@@ -217,7 +220,10 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
     streams: true,
     handler: async (command, { query, stream }) => {
       const sent = checked(reconciliations, { rail: query.rail, date: query.date }, clock.now());
-      const received = await reconciliations.receive(stream ?? nothing(), sent).catch(refused);
+      const received = await (query.empty
+        ? withoutFile(stream, sent)
+        : reconciliations.receive(stream ?? nothing(), sent)
+      ).catch(refused);
       const { actor, writes } = reconciliations.begin(received, sent, command.by, command.at);
       const { sha256, lines } = received;
       try {
@@ -238,6 +244,13 @@ export function bringStatement(deps: ReconciliationAdminDeps) {
       return answer(202, actor.id);
     },
   });
+
+  async function withoutFile(stream: AsyncIterable<Uint8Array> = nothing(), sent: Sent) {
+    for await (const chunk of stream)
+      if (chunk.length > 0)
+        throw new StatementFault(1, 'empty=true goes with no file. Leave out one of both.');
+    return reconciliations.empty(sent);
+  }
 
   async function answer(status: 200 | 202, id: string) {
     const doc = await found(actors.read({ machine: 'reconciliation', id }));

@@ -22,6 +22,8 @@ export interface ImportDeps {
 /** Keeps one page of lines. Made again after a kill it finds its own lines and counts them the same. */
 export async function importPage({ db }: ImportDeps, { doc }: CallView): Promise<CallAnswer> {
   const { _id, data, snapshot } = doc as ReconciliationDoc;
+  if (data.pages === 0)
+    return { event: { type: 'page.imported', cursor: null, imported: 0, repeated: 0, hasMore: false } };
   const page = Number(snapshot.context.cursor ?? -1) + 1;
   const stored = await db
     .collection<StatementPageDoc>(statementPagesSpec.name)

@@ -19,7 +19,7 @@ import {
 } from './documents.ts';
 import { mpesaFormat, type StatementFormat, withColumns } from './format.ts';
 import { youngMs } from './judging.ts';
-import { dropLeftUploads, dropUpload, type Received, receiveStatement } from './uploading.ts';
+import { dropLeftUploads, dropUpload, type Received, receiveStatement, statedEmpty } from './uploading.ts';
 
 export { StatementFault } from './csv.ts';
 export {
@@ -89,6 +89,11 @@ export class Reconciliations {
       ...{ ...sent, format, currency: 'TZS' },
       ...(shortCode === undefined ? {} : { shortCode }),
     });
+  }
+
+  /** A day on which nothing moved, as an operator states it. @throws StatementFault */
+  empty(sent: Sent): Promise<Received> {
+    return statedEmpty(this.#options, sent);
   }
 
   /** What makes a received file a reconciliation: its actor, and the record of the file in the same commit. */

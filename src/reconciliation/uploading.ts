@@ -63,7 +63,7 @@ export async function receiveStatement(
     for (const line of reader.take()) page.push(line);
     await putBy(true);
     const summary = reader.summary();
-    await checkNeighbours(db, sent, summary);
+    checkNeighbours(await neighboursOf(db, sent), summary);
     return { ...summary, sha256: hash.digest('hex'), upload, pages };
   } catch (error) {
     page = [];
@@ -72,17 +72,29 @@ export async function receiveStatement(
   }
 }
 
+/**
+ * A day on which nothing moved has no lines, and so no file: it is stated. Its balance is that of the day before, or of the day
+ * after; without either nothing tells it. @throws StatementFault
+ */
+export async function statedEmpty(
+  { db, clock }: { db: Db; clock: Clock },
+  { rail, date }: Pick<Sent, 'rail' | 'date'>,
+): Promise<Received> {
+  const { before, after } = await neighboursOf(db, { rail, date });
+  const openingTzs = before?.closingTzs ?? after?.openingTzs;
+  if (openingTzs === undefined)
+    throw new StatementFault(1, 'no other day has told a balance yet. Bring a day with lines first.');
+  const summary = { lines: 0, skipped: 0, openingTzs, closingTzs: openingTzs };
+  checkNeighbours({ before, after }, summary);
+  const sha256 = createHash('sha256').update(`${rail} ${date}: nothing moved`).digest('hex');
+  return { ...summary, sha256, upload: newId('upl', clock.now()), pages: 0 };
+}
+
 /** A day begins with what the day before ended with, whichever of them came first. @throws StatementFault */
-async function checkNeighbours(
-  db: Db,
-  { rail, date }: Sent,
+function checkNeighbours(
+  { before, after }: Awaited<ReturnType<typeof neighboursOf>>,
   { openingTzs, closingTzs }: StatementSummary,
-): Promise<void> {
-  const stored = db.collection<StatementDoc>(statementsSpec.name);
-  const [before, after] = await Promise.all([
-    stored.findOne({ rail, date: { $lt: date } }, { sort: { date: -1 } }),
-    stored.findOne({ rail, date: { $gt: date } }, { sort: { date: 1 } }),
-  ]);
+): void {
   if (before && before.closingTzs !== openingTzs) {
     const message = `the day begins with ${openingTzs}, and ${before.date} ended with ${before.closingTzs}. Bring the days between them first, each from 00:00:00 to 23:59:59.`;
     throw new StatementFault(1, message);
@@ -91,6 +103,15 @@ async function checkNeighbours(
     const message = `the day ends with ${closingTzs}, and ${after.date} began with ${after.openingTzs}. Export the day whole, to 23:59:59.`;
     throw new StatementFault(1, message);
   }
+}
+
+async function neighboursOf(db: Db, { rail, date }: Pick<Sent, 'rail' | 'date'>) {
+  const stored = db.collection<StatementDoc>(statementsSpec.name);
+  const [before, after] = await Promise.all([
+    stored.findOne({ rail, date: { $lt: date } }, { sort: { date: -1 } }),
+    stored.findOne({ rail, date: { $gt: date } }, { sort: { date: 1 } }),
+  ]);
+  return { before, after };
 }
 
 export function pageId(upload: string, page: number): string {

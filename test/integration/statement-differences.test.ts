@@ -1,10 +1,12 @@
 import { MovableClock } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import type { Db } from 'mongodb';
-import { floatMoved, post } from '../../src/ledger/ledger.ts';
+import { newId } from '../../src/ids.ts';
+import { floatMoved, payoutPaid, post } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { agreementAt } from '../../src/reconciliation/comparing.ts';
 import { dateDueAtMs, eatDate } from '../../src/time.ts';
+import { plant } from '../support/books.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -201,6 +203,46 @@ describe('a statement’s differences', function () {
     expect(others).to.deep.equal([]);
     expect(await agreementOf(second)).to.include({ open_differences: -20, unexplained: 0 });
     expect(await agreementOf(first), 'the day before is as it was').to.include({ unexplained: 0 });
+  });
+
+  it('a day without lines is stated, and an entry of ours on it is asked about', async () => {
+    const quiet = day(3);
+    const state = (date: string, body = '') =>
+      test.call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${date}&reason=holiday&empty=true`, {
+        body,
+        headers: { 'content-type': 'text/csv' },
+      });
+    const withFile = await state(quiet, fileOf(quiet, 1, [['QKCCCC0001', 'Pay Bill', 5]]));
+    expect([withFile.status, withFile.json.error.param]).to.deep.equal([400, 'file']);
+    const merchantId = 'mer_quiet';
+    const at = dateDueAtMs(quiet) + hourMs;
+    const source = { machine: 'payout', id: newId('po', at), seq: 2 };
+    const lost = payoutPaid({
+      ...{
+        mode: 'live',
+        currency: 'TZS',
+        merchantId,
+        channel: 'MPESA_TZ',
+        source,
+        amountTzs: 400,
+        feeTzs: 0,
+      },
+      ...{ providerReference: null, effectiveAtMs: at, postedAtMs: at },
+    });
+    const planted = test.service.wired.db.collection<{ _id: string }>('journal_entries');
+    await plant(test.service.wired.db, lost);
+    const stated = await state(quiet);
+    expect([stated.status, stated.json.lines], stated.text).to.deep.equal([202, 0]);
+    await reaches(recOf(quiet), 'open.resting');
+    const again = await state(quiet);
+    expect([again.status, again.json.id]).to.deep.equal([200, recOf(quiet)]);
+    const found = await differences(quiet);
+    expect(found.map((row: { class: string; effect: number }) => [row.class, row.effect])).to.deep.equal([
+      ['missing_there', 400],
+    ]);
+    const { opening, closing } = await read(quiet);
+    expect([opening, closing], 'as the day before ended').to.deep.equal([10_010, 10_010]);
+    expect((await planted.deleteOne({ _id: lost._id })).deletedCount).to.equal(1);
   });
 
   it('the books are right all the while', async () => {
