@@ -27,7 +27,8 @@ export async function lendDatabase(): Promise<string> {
   for (let found = emptied.pop(); found; found = emptied.pop()) {
     const { name } = found;
     const client = await connectMongo(mongodbUri);
-    const isFit = await isAsPrepared(client.db(name)).finally(() => client.close());
+    const isFit = await isAsPrepared(client.db(name));
+    await client.close();
     if (!isFit) continue;
     const uses = found.uses + 1;
     lent.set(name, { running: 0, prefix: `${name}_${uses}`, uses });
