@@ -63,10 +63,15 @@ describe('money against a model', function () {
     await fc.assert(property(undefined, deeds, longest), { numRuns: walks, endOnFailure: !isLong });
   });
 
-  it('catches a mutant that posts outside the commit', async () => {
-    const verdict = await fc.check(property(splitPostings, deadly, 12), { numRuns: 200, endOnFailure: true });
-    expect(verdict.failed, 'the mutant lives').to.equal(true);
-    const error = String((verdict.errorInstance as Error | undefined)?.message);
-    expect(error).to.match(/the auditor|money owed|reserved|quarantined|trial|provider_clearing/);
-  });
+  // Of the walks themselves and not of the service, and as long as all that is before it.
+  if (sized(false, true))
+    it('catches a mutant that posts outside the commit', async () => {
+      const verdict = await fc.check(property(splitPostings, deadly, 12), {
+        numRuns: 200,
+        endOnFailure: true,
+      });
+      expect(verdict.failed, 'the mutant lives').to.equal(true);
+      const error = String((verdict.errorInstance as Error | undefined)?.message);
+      expect(error).to.match(/the auditor|money owed|reserved|quarantined|trial|provider_clearing/);
+    });
 });

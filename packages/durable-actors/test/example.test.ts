@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
+import { bundle } from '../../../test/support/bundle.ts';
+import { sized } from '../../../test/support/size.ts';
 import { freshDatabase, stores } from '../../../test/support/stores.ts';
 import type { StepLine } from '../src/index.ts';
 
@@ -24,11 +26,16 @@ describe('the example of the README', () => {
 
   it('is killed in the call and in the timer, goes on, and ships once', async () => {
     const { mongodbUri, redisUrl } = await stores();
+    // At full size as the README says it.
+    const command = sized(
+      [await bundle('packages/durable-actors/examples/order.ts')],
+      ['--import=tsx', program],
+    );
     const name = freshDatabase('example');
     const said: string[] = [];
     const start = () => {
       const env = { ...process.env, MONGODB_URI: mongodbUri, REDIS_URL: redisUrl, NAME: name };
-      const child = spawn(process.execPath, ['--import=tsx', program], { cwd: folder, env });
+      const child = spawn(process.execPath, command, { cwd: folder, env });
       child.stdout.on('data', (chunk: Buffer) => said.push(...chunk.toString().trim().split('\n')));
       child.stderr.pipe(process.stderr);
       run = child;
