@@ -34,11 +34,11 @@ export const showReconciliations: Show = async (visit) => {
     list.data,
     'No statement was brought yet.',
   );
-  const upload = uploadForm(visit);
+  const forms = html`${uploadForm(visit)}${emptyDayForm(visit)}`;
   const body = html`
 ${moneyTop(visit, 'Statements')}
 <section class="card" id="list" data-live>${rows}${pager(visit, list)}</section>
-${upload.toString() ? card('Another day', upload) : ''}`;
+${forms.toString() ? card('Another day', forms) : ''}`;
   return { title: 'Statements', nav: 'money', live: 'often', body };
 };
 
@@ -51,20 +51,35 @@ function agreementPill({ agreement }: Pick<Reconciliation, 'agreement'>): Html {
 
 /** Sent as browsers send files, and read as it comes in: no script is needed, and no limit of size is there. */
 function uploadForm(visit: Visit): Html {
-  const yesterday = eatDate(visit.nowMs - limits.dayMs);
   return formOf(visit, {
     id: 'upload',
     to: 'POST /admin/reconciliations',
     title: 'Bring a statement',
+    only: ['rail', 'date'],
     hint: 'One day, from 00:00:00 to 23:59:59, as the network’s portal or the bank exports it (CSV). The bank’s is called BANK. A file that is unfit is refused whole, with the line.',
-    fields: {
-      rail: { label: 'network or BANK', value: 'MPESA_TZ' },
-      date: { label: 'day', value: yesterday },
-      reason: { value: 'The statement of the day.' },
-    },
+    fields: { ...dayFields(visit), reason: { value: 'The statement of the day.' } },
     file: { label: 'file', accept: '.csv,text/csv' },
     submit: 'Bring',
   });
+}
+
+function emptyDayForm(visit: Visit): Html {
+  return formOf(visit, {
+    id: 'empty-day',
+    to: 'POST /admin/reconciliations',
+    title: 'State a day on which nothing moved',
+    hint: 'There is no file of such a day. Entries of ours on it are asked about.',
+    fixed: { empty: 'true' },
+    fields: { ...dayFields(visit), reason: { value: 'Nothing moved on this day.' } },
+    submit: 'State',
+  });
+}
+
+function dayFields({ nowMs }: Visit) {
+  return {
+    rail: { label: 'network or BANK', value: 'MPESA_TZ' },
+    date: { label: 'day', value: eatDate(nowMs - limits.dayMs) },
+  };
 }
 
 export const showReconciliation: Show = async (visit) => {

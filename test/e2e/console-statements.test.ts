@@ -155,6 +155,21 @@ describe('statements in the console', () => {
     ]);
   });
 
+  it('a day on which nothing moved is stated without a file', async () => {
+    const before = eatDate(Date.now() - 4 * limits.dayMs);
+    const { status, headers } = await visitor.post('/console/act', {
+      ...{ form_token: await visitor.formToken(here), form: 'empty-day', back: here },
+      ...{ to: 'POST /admin/reconciliations', 'f.empty': 'true' },
+      ...{ 'f.rail': 'MPESA_TZ', 'f.date': before, 'f.reason': 'holiday' },
+    });
+    expect([status, headers.get('location')?.split('?')[0]]).to.deep.equal([
+      303,
+      `/console/live/reconciliations/rec.MPESA_TZ.${before}`,
+    ]);
+    const stated = await test.call('GET', `/admin/reconciliations/rec.MPESA_TZ.${before}`);
+    expect(stated.json).to.include({ lines: 0, closing: 0 });
+  });
+
   it('safeguarding has a page and a file', async () => {
     expect((await visitor.get('/console/live/safeguarding')).text).to.include(
       'Money held against money owed',

@@ -353,13 +353,10 @@ describe('the archive', function () {
     expect(await runs.findOne({})).to.deep.equal(first);
   });
 
-  for (const point of sized<readonly string[]>(
-    ['archiveBegun', 'archiveWritten', 'archiveVerified', 'archiveRemoved'],
-    archivePoints,
-  ))
-    for (const passes of sized([2], [1, 2, 3, 4]))
+  for (const point of sized<readonly string[]>([], archivePoints))
+    for (const passes of [1, 2, 3, 4])
       it(`loses nothing and doubles nothing after kill -9 at ${point}, the ${passes}. time`, async () => {
-        const past = pastOf(sized(150, 1_500), longAgoMs, minuteMs);
+        const past = pastOf(1_500, longAgoMs, minuteMs);
         await plant(db, past);
         const signal = await killed(point, passes);
         // There are three files; a point that is passed fewer times is not reached.

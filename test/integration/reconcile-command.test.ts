@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { limits } from '../../src/limits.ts';
-import { eatDate } from '../../src/time.ts';
+import { dateDueAtMs, eatDate } from '../../src/time.ts';
 import { bundle } from '../support/bundle.ts';
 import { root } from '../support/files.ts';
 import { type Live, openLive } from '../support/live.ts';
@@ -65,7 +65,13 @@ describe('npm run reconcile', function () {
   });
 
   it('says what is wrong with the command, and how it is written', async () => {
-    for (const args of [[], ['one.csv', 'two.csv'], ['--dates', date], [join(folder, 'nowhere.csv')]]) {
+    for (const args of [
+      [],
+      ['one.csv', 'two.csv'],
+      ['--empty', 'one.csv'],
+      ['--dates', date],
+      [join(folder, 'nowhere.csv')],
+    ]) {
       const { code, err } = await ended(...args);
       expect([code, err.includes('npm run reconcile -- <file.csv>')], String(args)).to.deep.equal([64, true]);
     }
@@ -119,5 +125,14 @@ describe('npm run reconcile', function () {
     const differing = await bring(good);
     expect(differing.code, differing.out).to.equal(2);
     expect(differing.out).to.match(/unexplained TZS 100$/m);
+  });
+
+  it('states a day on which nothing moved', async () => {
+    const day = eatDate(dateDueAtMs(date) - dayMs);
+    const stated = await ended('--empty', '--url', live.service.adminUrl, '--date', day);
+    expect([stated.code, stated.err]).to.deep.equal([0, '']);
+    expect(stated.out)
+      .to.include(`rec.MPESA_TZ.${day}: a day on which nothing moved`)
+      .and.to.match(/^statement TZS 0, ledger TZS 0, unexplained TZS 0$/m);
   });
 });

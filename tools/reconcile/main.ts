@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 /** `npm run reconcile -- file.csv`: brings a network's statement and follows it until a person is needed. */
 const usage = `npm run reconcile -- <file.csv> [options]
 
+  --empty                           instead of a file: nothing moved on the day
   --date 2026-11-21                 the day of the statement; yesterday in Dar es Salaam when absent
   --rail MPESA_TZ                   whose statement it is; BANK is the bank's
   --url http://127.0.0.1:3001       the operators' listener
@@ -25,6 +26,7 @@ const options = {
   url: { type: 'string', default: 'http://127.0.0.1:3001' },
   token: { type: 'string', default: process.env.OPERATOR_TOKEN ?? '' },
   reason: { type: 'string', default: 'The statement of the day.' },
+  empty: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -51,7 +53,9 @@ function say(line: string): void {
 function commandOf(args: string[]) {
   try {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-    if (!values.help && positionals.length !== 1) throw new TypeError('one file is wanted');
+    const wanted = values.empty ? 0 : 1;
+    if (!values.help && positionals.length !== wanted)
+      throw new TypeError(values.empty ? '--empty goes with no file' : 'one file is wanted');
     return { ...values, file: positionals[0] ?? '' };
   } catch (error) {
     throw new Misused((error as Error).message);
@@ -80,9 +84,15 @@ function yesterday(): string {
   return new Date(Date.parse(`${today}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Sends the file as it is read, and says what it began. */
+/** Sends the file as it is read, or says that there is none; tells what it began. */
 async function bring(command: Command): Promise<Told> {
   const { file, rail, reason, date = yesterday() } = command;
+  if (command.empty) {
+    const query = new URLSearchParams({ rail, date, reason, empty: 'true' });
+    const told = await ask(command, `/admin/reconciliations?${query}`, { method: 'POST' });
+    say(`${told.id}: a day on which nothing moved`);
+    return told;
+  }
   const { size } = await stat(file).catch((error: Error) => {
     throw new Misused(`the file cannot be read: ${error.message}`);
   });
