@@ -16,6 +16,7 @@ import { agreedAtBank, isOfBank } from './bank.ts';
 import { type DifferenceDoc, type StatementLineDoc, statementLinesSpec } from './documents.ts';
 import { factsOf, type OwnFact, returnedBy } from './facts.ts';
 import { stampOf } from './judging.ts';
+import { metBy } from './once.ts';
 import { namedPayouts } from './payouts.ts';
 
 /** What a difference does: asks, looks at the books, and tells a collection what two people decided. */
@@ -92,7 +93,9 @@ async function movedOut(db: Db, data: DifferenceDoc['data']): Promise<Told> {
   const line = data.lineId === null ? null : await stored.findOne({ _id: data.lineId });
   const named = line ? (await namedPayouts(db, data, [line])).get(line._id) : undefined;
   const fact = line?.side === 'out' ? named?.left : named?.back;
-  return fact && fact.tzs === data.effectTzs ? { agreed: { fact } } : undefined;
+  if (!fact || fact.tzs !== data.effectTzs) return undefined;
+  const holder = (await metBy(db, [fact.key])).get(fact.key) ?? data.lineId;
+  return holder === data.lineId ? { agreed: { fact } } : undefined;
 }
 
 /** Its line has come, or our books took back what never was. */

@@ -14,6 +14,7 @@ import {
 } from './documents.ts';
 import { type Facts, factsAbout, type OwnFact } from './facts.ts';
 import { count, type Judged, type MatchDeps, newDifference, stampOf, unmade, youngMs } from './judging.ts';
+import { onceEach } from './once.ts';
 import { tellPayouts } from './payouts.ts';
 import { movedBy } from './reading.ts';
 import { suggestionFor } from './suggesting.ts';
@@ -84,7 +85,10 @@ async function judgedByBooks(
   const unsettled = lines.filter((line) => !isSettled(line));
   await tellPayouts(deps, callId, data, unsettled);
   const facts = await factsAbout(deps.db, data, unsettled);
-  return lines.map((line) => [line, judge(line, facts)] as const);
+  return onceEach(
+    deps.db,
+    lines.map((line) => [line, judge(line, facts)] as const),
+  );
 }
 
 function isDifference(judged: Judged): judged is Extract<Judged, { is: DifferenceKind }> {

@@ -18,6 +18,8 @@ export const plantKinds = [
   'amount_differs',
   /** A payment's line stands there twice. */
   'duplicate_receipt',
+  /** A payout's line stands there again under another receipt: the network paid it twice. */
+  'paid_twice',
   /** 1,000 shillings leave, nobody knows why. */
   'unknown_withdrawal',
 ] as const;
@@ -90,7 +92,10 @@ function movementsOf(network: Network, { provider, plants = [], date }: Statemen
   const noonMs = Date.parse(`${date}T09:00:00Z`);
   const movements = [...network.payments].flatMap((payment) => {
     if (payment.provider !== provider || payment.debitedAtMs === undefined) return [];
-    if (payment.isOut) return paidOut(payment, isPlanted('missing_there', payment));
+    if (payment.isOut) {
+      const times = isPlanted('missing_there', payment) ? 0 : isPlanted('paid_twice', payment) ? 2 : 1;
+      return paidOut(payment, times);
+    }
     const more = isPlanted('amount_differs', payment) ? 500 : 0;
     const paid = received(payment, more);
     if (isPlanted('arrives_late', payment)) return [{ ...paid, atMs: noonMs }];
@@ -134,8 +139,8 @@ function received({ receipt, display, msisdn, amountTzs, debitedAtMs }: Payment,
   };
 }
 
-/** A payout, its charge, and what came back of it. */
-function paidOut(payout: Payment, isLeftOut: boolean): Movement[] {
+/** A payout so many times, its charge, and what came back of it. */
+function paidOut(payout: Payment, times: number): Movement[] {
   const { receipt, display, msisdn, amountTzs, debitedAtMs } = payout;
   const paid: Movement = {
     ...{ atMs: debitedAtMs!, receipt, tzs: 0 - amountTzs, account: display },
@@ -146,7 +151,8 @@ function paidOut(payout: Payment, isLeftOut: boolean): Movement[] {
     },
   };
   const back = [...payout.reversals].map((each) => ({ ...reversed(payout, each), tzs: each[1].amountTzs }));
-  return [...(isLeftOut ? [] : [paid]), charged(paid, 'Business Payment Charge'), ...back];
+  const again = { ...paid, receipt: receiptFor(`again ${receipt}`) };
+  return [...[paid, again].slice(0, times), charged(paid, 'Business Payment Charge'), ...back];
 }
 
 /** Under the receipt of what it is for. */
