@@ -41,9 +41,11 @@ export function payoutsNamedIn(text: string): string[] {
 export function centsOf(cell: string): number | undefined {
   const bare = cell.replace(/^(TZS|TSh\.?)\s*/i, '').replace(/[\s,]/g, '');
   if (bare === '' || bare === '-') return 0;
-  const found = /^([-+(]?)(\d{1,13})(?:\.(\d{1,2})0*)?\)?(CR|DR)?\.?$/i.exec(bare);
+  const found = /^([-+(]?)(\d{1,13})(?:\.(\d{1,6}))?\)?(CR|DR)?\.?$/i.exec(bare);
   if (!found) return undefined;
   const [, sign, whole, part = '', side = ''] = found;
-  const cents = Number(whole) * 100 + Number(part.padEnd(2, '0'));
+  // Some exports write more places than money has: `5.0000`.
+  if (/[1-9]/.test(part.slice(2))) return undefined;
+  const cents = Number(whole) * 100 + Number(part.slice(0, 2).padEnd(2, '0'));
   return sign === '-' || sign === '(' || side.toUpperCase() === 'DR' ? 0 - cents : cents;
 }

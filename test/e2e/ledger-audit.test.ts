@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 
 const { dayMs, hourMs, minuteMs } = limits;
 
-/** The auditor (CONTRACT 18.6) in the running worker; what it finds is in test/integration/auditor.test.ts. */
+/** The auditor (CONTRACT 18.6) in the running worker; what it finds is in test/long/auditor.test.ts. */
 describe('the auditor in the worker', function () {
   this.timeout(60_000);
   let test: TestService;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort, type ServiceProcess, startProcess } from '../support/processes.ts';
 import { freshDatabase, stores } from '../support/stores.ts';
@@ -46,6 +47,7 @@ describe('a process that is told to stop', () => {
         const answer = await statusOf(`${service.baseUrl}/v1/openapi.json`).catch((error) => String(error));
         if (typeof answer === 'number') said.push(answer);
         else refused.push(answer);
+        await sleep(10);
       }
     };
     const asking = Promise.all(Array.from({ length: 4 }, ask));

@@ -45,7 +45,7 @@ const spared: Readonly<Record<string, string>> = {
   '/^\\s*(\\(|(TZS|TSh\\.?)?\\s*-)/i': 'a field of a statement that an operator brings',
   '/\\bcurrency\\b\\W*([A-Z]{3})\\b/i': 'a field of a statement that an operator brings',
   '/\\bshort\\s*code\\b\\W*(\\d{3,10})\\b/i': 'a field of a statement that an operator brings',
-  '/^(?:(?:receipt|completedAt|initiatedAt|details|status|paidIn|withdrawn|balance|confirmed|reason|party|linked|account|currency)=[^=;]+(?:;|$))*$/u':
+  '/^(?:(?:receipt|completedAt|initiatedAt|details|status|paidIn|withdrawn|amount|balance|confirmed|reason|party|linked|account|currency)=[^=;]+(?:;|$))*$/u':
     'read once, from the settings',
   '/<link[^>]*href="https?:[^>]*>/g': 'the page of a library',
   '/<%([-=]) *(\\w+) *%>/g': 'the page of a library',

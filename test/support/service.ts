@@ -142,7 +142,7 @@ export async function startTestService(
     ADMIN_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG ?? 'silent',
     SIMULATOR_SPEED: '50',
-    SWEEP_INTERVAL: '500ms',
+    SWEEP_INTERVAL: '2s',
     WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     WEBHOOK_RETRY_JITTER: '0',
     RATE_LIMIT_PER_SECOND: '0',

@@ -5,15 +5,15 @@ import { collectionMachine } from '../../machines/collection.ts';
 import { endpointMachine } from '../../machines/endpoint.ts';
 import { chartSvg as chartAside, chartStyle } from '../../src/charts/charts.ts';
 import { chartMermaid, chartSvg } from '../../src/charts/drawing.ts';
-import { layOut, type Placed, page } from '../../src/charts/layout.ts';
+import { type Placed, page } from '../../src/charts/layout.ts';
 import { moneyPage } from '../../src/charts/money.ts';
-import { readChart } from '../../src/charts/read.ts';
 import { measures, type PlacedLine } from '../../src/charts/shape.ts';
 import { lengthOf } from '../../src/charts/words.ts';
-import { allMachines, drawingsOf } from '../../src/charts/write.ts';
+import { allMachines, drawingsOf, layOutAll } from '../../src/charts/write.ts';
 
 const folder = new URL('../../docs/charts/', import.meta.url);
 const machines = await allMachines();
+const laidOut = layOutAll(machines);
 
 interface Rectangle {
   what: string;
@@ -25,7 +25,7 @@ interface Rectangle {
 
 describe('the charts', function () {
   this.timeout(300_000);
-  const drawn = drawingsOf(machines);
+  const drawn = drawingsOf(laidOut);
   const fullOf = ({ id }: { id: string }) => drawn.get(`${id}.svg`)!;
 
   it('in docs/charts are those of the machines as they are (npm run charts)', () => {
@@ -151,7 +151,7 @@ describe('the charts', function () {
 
 describe('the layout of a chart', function () {
   this.timeout(300_000);
-  const placed = machines.map((machine) => layOut(readChart(machine)));
+  const placed = [...laidOut.values()];
 
   it('fits a page', () => {
     for (const { box, width } of placed) expect(width, box.name).to.be.at.most(page.width - 2 * page.margin);

@@ -51,7 +51,7 @@ async function write(loadBefore: number): Promise<void> {
 
 Written by \`npm run bench -- --write\`. All figures are of one run on one machine, where the load generator, MongoDB,
 Redis and the service share the cores. Read the ratios: absolute figures differ from machine to machine and from hour
-to hour. What each part does stands at the top of its file in \`bench/\`.
+to hour. What each part does stands at the top of its file in \`tools/bench\`.
 
 | | |
 |---|---|

@@ -7,11 +7,11 @@ import type { Stage } from './stage.ts';
 
 /**
  * Whole lifecycles per second: a fixed number of creates as fast as they go, until the last one is paid (status,
- * entry, balance, event), of 100 merchants, after as many again as warm a process up. Ours also pushes, is called
+ * entry, balance, event), of 100 merchants, after as many before as make a process warm. Ours also pushes, is called
  * back and asks, which the other ways leave out.
  */
-const count = Number(process.env.BENCH_COUNT ?? 3_000);
-const warmup = Math.ceil(count / 4);
+const count = Number(process.env.BENCH_COUNT ?? 6_000);
+const warmup = Math.ceil(count / 3);
 const triedAt = [4, 16, 48];
 const patienceMs = 120_000;
 

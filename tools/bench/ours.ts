@@ -75,7 +75,7 @@ async function prepareDeliveries(url: string, total: number): Promise<void> {
   const one = async (n: number) => {
     const atMs = clock.now();
     const id = eventId(`${url}.${n}`, 1, atMs);
-    const data = { id: `col_${n}`, amount: 5000, metadata: { filler: 'x'.repeat(300) } };
+    const data = { id: `col_${n}`, amount: 5000, fee: 0, metadata: { filler: 'x'.repeat(300) } };
     const event = { id, type: 'collection.succeeded' as const, merchantId, mode: 'test' as const, atMs };
     const delivery = webhooks.newDelivery({ ...event, eventId: id, endpointId: endpoint.actor.id });
     await actors.create(delivery, {
