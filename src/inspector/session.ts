@@ -105,10 +105,17 @@ export class InspectSession {
     for (const { doc, definition } of oldestFirst) {
       this.#announce(doc._id, doc.updatedAt.getTime(), definition, storedSnapshot(doc));
     }
-    const steps: Told[] = [];
-    for (const stored of oldestFirst) steps.push(...(await this.#stepsOf(stored)));
-    steps.sort((one, other) => one.at - other.at || one.seq - other.seq);
-    for (const step of steps) this.#tell(step);
+    const steps: { step: Told; atMs: number }[] = [];
+    for (const stored of oldestFirst) {
+      // An event may have waited to be committed: its step comes after one that carries a later time.
+      let atMs = 0;
+      for (const step of await this.#stepsOf(stored)) {
+        atMs = Math.max(atMs, step.at);
+        steps.push({ step, atMs });
+      }
+    }
+    steps.sort((one, other) => one.atMs - other.atMs || one.step.seq - other.step.seq);
+    for (const { step } of steps) this.#tell(step);
     for (const { doc, definition } of oldestFirst) this.#remember(doc._id, definition.name, doc.seq);
   }
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { stepId, stepsSpec } from '@kusanya/durable-actors';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import type { Message } from '../../src/inspector/wire.ts';
@@ -100,6 +101,17 @@ describe('WS /admin/inspect', () => {
     expect(events).deep.equal(lines.map(({ event }) => event.type));
     const { snapshot } = viewer.of(id, '@xstate.snapshot').at(-1) as { snapshot: { context: object } };
     expect(snapshot.context).deep.equal((await kusanya.actor(id)).context);
+  });
+
+  it('tells an actor’s steps in their order, also where one carries a later time than the next', async () => {
+    const id = await paid();
+    const lines = await history(id);
+    const later = new Date(Date.parse(lines[0].at) + 60_000);
+    const steps = kusanya.service.wired.db.collection<{ _id: string }>(stepsSpec.name);
+    await steps.updateOne({ _id: stepId(id, lines[0].seq) }, { $set: { at: later } });
+    const viewer = await view(`merchant=${merchant.id}&mode=test`);
+    await until(async () => viewer.path(id).length >= lines.length);
+    expect(viewer.path(id)).deep.equal(lines.map(({ to }) => to));
   });
 
   it('goes on live without a gap and without a double, across machines and causes', async () => {
