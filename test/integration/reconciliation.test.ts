@@ -3,6 +3,7 @@ import { limits } from '../../src/limits.ts';
 import { eatDate } from '../../src/time.ts';
 import type { Plant } from '../../tools/simulator/statement.ts';
 import { type Live, openLive } from '../support/live.ts';
+import { liveOperator } from '../support/liveOperator.ts';
 import { untilNoonMs } from '../support/noon.ts';
 import { until } from '../support/until.ts';
 
@@ -17,7 +18,7 @@ describe('reconciliation', function () {
   const paid: Record<string, string> = {};
   let rec: string;
 
-  const call = (method: string, path: string, more: object = {}) => live.service.call(method, path, more);
+  const { call, stateOf, tell, passesUntil } = liveOperator(() => live);
   const bring = (text: string, day: string, token?: string) =>
     call('POST', `/admin/reconciliations?rail=MPESA_TZ&date=${day}&reason=today`, {
       body: text,
@@ -36,22 +37,6 @@ describe('reconciliation', function () {
     expect(found, kind).to.have.length(1);
     return found[0];
   };
-  const tell = (id: string, type: string, more: object = {}, token?: string) =>
-    call('POST', `/admin/actors/${id}/events`, {
-      body: { type, reason: 'looked at', ...more },
-      ...(token ? { token } : {}),
-    });
-  /** Lets time pass until something holds. */
-  const passesUntil = async (what: () => Promise<boolean>, stepMs = 20_000) => {
-    const held = await until(async () => {
-      if (await what()) return true;
-      live.clock.advance(stepMs);
-      await live.service.sweep();
-      return false;
-    }, 90_000);
-    expect(held, `never: ${what}`).to.equal(true);
-  };
-  const stateOf = async (id: string): Promise<string> => (await live.service.actor(id)).state;
   const reference = (id: string) => id.slice('col_'.length);
   const payment = (id: string) => live.simulator.network.find(reference(id))!;
   const stored = (name: string) => live.service.service.wired.db.collection(name);

@@ -4,8 +4,8 @@ import { limits } from '../../src/limits.ts';
 import { eatDate } from '../../src/time.ts';
 import { type BankFault, SimulatedBank } from '../../tools/simulator/bank.ts';
 import { type Live, openLive } from '../support/live.ts';
+import { liveOperator } from '../support/liveOperator.ts';
 import { untilNoonMs } from '../support/noon.ts';
-import { until } from '../support/until.ts';
 
 const { dayMs, hourMs, minuteMs } = limits;
 const amount = 1_000;
@@ -19,24 +19,8 @@ describe('a bank’s statement', function () {
   const bank = new SimulatedBank(1_000_000_050);
   const ids: Record<string, string> = {};
 
-  const call = (method: string, path: string, more: object = {}) => live.service.call(method, path, more);
+  const { call, stateOf, tell, passesUntil } = liveOperator(() => live, 0);
   const db = () => live.service.service.wired.db;
-  const stateOf = async (id: string): Promise<string> => (await live.service.actor(id)).state;
-  const tell = (id: string, type: string, more: object = {}, token?: string) =>
-    call('POST', `/admin/actors/${id}/events`, {
-      body: { type, reason: 'looked at', ...more },
-      ...(token ? { token } : {}),
-    });
-  /** Lets time pass until something holds. */
-  const passesUntil = async (what: () => Promise<boolean>, stepMs = 0) => {
-    const held = await until(async () => {
-      if (await what()) return true;
-      live.clock.advance(stepMs);
-      await live.service.sweep();
-      return false;
-    }, 90_000);
-    expect(held, `never: ${what}`).to.equal(true);
-  };
   const entriesOf = async (id: string): Promise<string[]> =>
     (await call('GET', `/admin/ledger/entries?mode=live&source=${id}`)).json.data
       .map(({ type }: { type: string }) => type)

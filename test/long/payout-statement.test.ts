@@ -3,8 +3,8 @@ import { auditAll } from '../../src/ledger/ledger.ts';
 import { limits } from '../../src/limits.ts';
 import { eatDate } from '../../src/time.ts';
 import { type Live, openLive } from '../support/live.ts';
+import { liveOperator } from '../support/liveOperator.ts';
 import { untilNoonMs } from '../support/noon.ts';
-import { until } from '../support/until.ts';
 
 const { hourMs, minuteMs } = limits;
 
@@ -16,23 +16,7 @@ describe('payouts and the statement', function () {
   let date: string;
   const ids: Record<string, string> = {};
 
-  const call = (method: string, path: string, more: object = {}) => live.service.call(method, path, more);
-  const stateOf = async (id: string): Promise<string> => (await live.service.actor(id)).state;
-  const tell = (id: string, type: string, more: object = {}, token?: string) =>
-    call('POST', `/admin/actors/${id}/events`, {
-      body: { type, reason: 'looked at', ...more },
-      ...(token ? { token } : {}),
-    });
-  /** Lets time pass until something holds. */
-  const passesUntil = async (what: () => Promise<boolean>, stepMs = 20_000) => {
-    const held = await until(async () => {
-      if (await what()) return true;
-      live.clock.advance(stepMs);
-      await live.service.sweep();
-      return false;
-    }, 90_000);
-    expect(held, `never: ${what}`).to.equal(true);
-  };
+  const { call, stateOf, tell, passesUntil } = liveOperator(() => live);
   const db = () => live.service.service.wired.db;
   const network = () => live.simulator.network;
   const payment = (id: string) => network().find(`P${id.slice('po_1'.length)}`)!;
