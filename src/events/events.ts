@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { BatchReader, type MongoCollectionSpec, type NewActor, type Write } from '@kusanya/durable-actors';
 import type { Db } from 'mongodb';
 import { type IdBounds, idFloor, idsWithin } from '../ids.ts';
@@ -29,7 +29,7 @@ const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
  * second time makes the same event and every write of the step can name it.
  */
 export function eventId(actorId: string, seq: number, atMs: number): string {
-  const digest = createHash('sha256').update(`${actorId}.${seq}`).digest();
+  const digest = hash('sha256', `${actorId}.${seq}`, 'buffer');
   let tail = '';
   for (let place = 0; place < 16; place += 1) tail += crockford[digest[place]! & 31];
   return idFloor('evt', atMs).slice(0, -16) + tail;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
@@ -58,7 +58,7 @@ export const bodyMaxDepth = 32;
  * have the same fingerprint. Throws RangeError beyond `bodyMaxDepth`.
  */
 export function fingerprint(body: unknown): string {
-  return createHash('sha256').update(canonical(body, 0)).digest('hex');
+  return hash('sha256', canonical(body, 0));
 }
 
 function canonical(value: unknown, depth: number): string {

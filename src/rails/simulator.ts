@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FailureCode } from '../../machines/collection.ts';
 
 /**
@@ -79,7 +79,7 @@ const refusals: Readonly<Record<string, FailureCode>> = {
 
 /** A number in [0, 1) that follows from the reference. */
 function fraction(reference: string): number {
-  return createHash('sha256').update(reference).digest().readUInt32BE(0) / 2 ** 32;
+  return hash('sha256', reference, 'buffer').readUInt32BE(0) / 2 ** 32;
 }
 
 /**
@@ -99,7 +99,7 @@ function answerMs(reference: string, { delayMinMs, delayMaxMs, drawn }: Simulato
 
 /** The receipt of this payment: long enough that of many million test payments no two have the same. */
 export function receiptOf(reference: string): string {
-  return `SIM${createHash('sha256').update(reference).digest('hex').slice(0, 16).toUpperCase()}`;
+  return `SIM${hash('sha256', reference).slice(0, 16).toUpperCase()}`;
 }
 
 /** The story of one payment in test mode: what happens, when, and when the network calls back. */

@@ -94,17 +94,17 @@ export class Slots {
     const load = entryOf(this.#loads, request.endpointId, () => new EndpointLoad(this.#clock));
     const share = entryOf(this.#shares, shareId(request), () => newShare(request.lane, this.#clock));
     const attempt = { ...request, load, share, slots: load.slots(isWell) };
-    if (isFree(attempt)) {
-      begin(attempt);
-      return { release: () => this.#end(attempt), waitedMs: 0 };
-    }
+    const elapsedMs = stopwatch();
     // Somebody looked for it too soon: it has its job.
-    if (load.away.has(request.callId)) return { left: true };
-    while (!isSoonFree(attempt)) {
+    if (!isFree(attempt) && load.away.has(request.callId)) return { left: true };
+    while (!isFree(attempt) && !isSoonFree(attempt)) {
       const mayKeepPlace = isWell && load.isQuick;
       if (!mayKeepPlace || !(await hasRoom(share))) return this.#stepBack(attempt);
     }
-    const elapsedMs = stopwatch();
+    if (isFree(attempt)) {
+      begin(attempt);
+      return { release: () => this.#end(attempt), waitedMs: elapsedMs() };
+    }
     const turn = standInLine(attempt);
     const isLetIn = await aside(turn);
     if (isLetIn) return { release: () => this.#end(attempt), waitedMs: elapsedMs() };
@@ -130,7 +130,12 @@ export class Slots {
     const { callId, load, share } = attempt;
     load.end(callId);
     share.inFlight -= 1;
-    for (const { attempt: next, letIn } of share.waiting.values()) if (isFree(next)) letIn();
+    // One has ended, so one may begin.
+    for (const { attempt: next, letIn } of share.waiting.values()) {
+      if (!isFree(next)) continue;
+      letIn();
+      break;
+    }
     const [next] = share.next;
     next?.(true);
     this.#forgetIdle(attempt);

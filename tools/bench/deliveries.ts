@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts';
  * Deliveries per second to a fast local receiver: every attempt durably recorded, beside a worker that records
  * nothing. They wait in the queue before the worker starts; the first fifth, or for two workers two, is left out.
  */
-const total = Number(process.env.BENCH_COUNT ?? 12_000);
+const total = Number(process.env.BENCH_COUNT ?? 48_000);
 const warmup = Math.ceil(total / 5);
 const patienceMs = 90_000;
 

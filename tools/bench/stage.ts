@@ -9,6 +9,9 @@ import { type Embedded, startEmbedded } from '../embedded/embedded.ts';
 import { cpuMsOf } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 
+/** How `npm start` reads TypeScript. */
+const asStartReads = new URL('../typescript.mjs', import.meta.url);
+
 /** Stores of the bench's own and the processes on them; every one it started is ended by its id. */
 export class Stage {
   readonly #embedded: Embedded;
@@ -43,7 +46,7 @@ export class Stage {
   ): Promise<{ child: ChildProcess; hello: Hello }> {
     const child = fork(join(import.meta.dirname, file), {
       // As `npm start` has it; the ways that ours is measured against get it too.
-      execArgv: ['--max-semi-space-size=64', '--import=tsx'],
+      execArgv: ['--max-semi-space-size=64', `--import=${asStartReads}`],
       env: {
         ...process.env,
         MONGODB_URI: this.mongodbUri,

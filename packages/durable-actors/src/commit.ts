@@ -11,8 +11,9 @@ import { CommitUnknown, type Ending, Transactions } from './transaction.ts';
  * whole, or it was not and they learn by what. Requests, for whose answer somebody waits, overtake what workers have
  * to write: thousands of actors may be on their way.
  *
- * Two batches may be on their way at once, but only one that adds to counters: two would meet in the same documents
- * and abort each other.
+ * Two batches may be on their way at once. A second one sets out only if it is large, if it is a crowd of requests alone,
+ * or if the first takes long: each transaction costs MongoDB about as much as twenty of its members, and as a rule there
+ * is other work meanwhile. Only one of them adds to counters: two would meet in the same documents and abort each other.
  */
 export type CommitOutcome = { ok: true } | { ok: false; write: Write };
 
@@ -34,6 +35,8 @@ interface CommitterOptions {
   log: Log;
   /** Steps in one transaction at the most. */
   largestBatch?: number;
+  /** A small batch waits for so long for the one on its way (100 ms); longer, a line may have fallen silent. */
+  longMs?: number;
   /** How long one batch may be retried before its members hear of the fault. */
   patienceMs?: number;
   /** Told of every committed batch, and how long it took. Must not throw and must not wait. */
@@ -48,14 +51,20 @@ export interface CommittedBatch {
 const lanesMax = 2;
 /** So many requests at once are a crowd: what workers write waits for them. */
 const crowd = 16;
+/** For so long after a crowd its next wave is expected. */
+const waveMs = 100;
 
 export class Committer {
   readonly #db: Db;
   readonly #largestBatch: number;
+  readonly #longMs: number;
   readonly #transactions: Transactions;
   readonly #observe: CommitterOptions['observe'];
   readonly #elapsed = stopwatch();
   #waiting: Member[] = [];
+  #crowdedAtMs = Number.NEGATIVE_INFINITY;
+  #setOutMs = Number.NEGATIVE_INFINITY;
+  #lookAgain: NodeJS.Timeout | undefined;
   /** Each takes one batch after the other until nothing waits that it may take. */
   readonly #lanes = new Set<Promise<void>>();
   readonly #onTheWay = new Set<readonly Member[]>();
@@ -67,6 +76,7 @@ export class Committer {
     this.#db = db;
     this.#transactions = new Transactions({ client, db, log, patienceMs });
     this.#largestBatch = options.largestBatch ?? 128;
+    this.#longMs = options.longMs ?? 100;
     this.#observe = options.observe;
   }
 
@@ -112,6 +122,7 @@ export class Committer {
     await new Promise((resolve) => setImmediate(resolve));
     for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
       this.#onTheWay.add(batch);
+      this.#setOutMs = this.#elapsed();
       await this.#settle(batch);
       this.#onTheWay.delete(batch);
     }
@@ -119,7 +130,8 @@ export class Committer {
 
   /**
    * The oldest of those that wait, requests first; without counters while a batch with counters is on its way. In a
-   * crowd of requests the others have an eighth of the batch, and otherwise whatever room is left.
+   * crowd of requests the others have a quarter of the batch, between two of its waves three eighths, and otherwise
+   * whatever room is left. Nothing, where it is not worth a transaction beside the one on its way.
    */
   #take(): Member[] {
     const onTheWay = [...this.#onTheWay].flat();
@@ -128,13 +140,29 @@ export class Committer {
     const awaited = fit.filter(({ isAwaited }) => isAwaited);
     const others = fit.filter(({ isAwaited }) => !isAwaited);
     const requests = awaited.length + onTheWay.filter(({ isAwaited }) => isAwaited).length;
-    const share = this.#largestBatch >> 3;
+    if (requests >= crowd) this.#crowdedAtMs = this.#elapsed();
+    const isBetweenWaves = requests < crowd && this.#elapsed() - this.#crowdedAtMs < waveMs;
+    const share = this.#largestBatch >> 2;
     const kept = Math.min(others.length, share);
     const first = awaited.slice(0, this.#largestBatch - kept);
-    const room = requests >= crowd ? share : this.#largestBatch - first.length;
+    const most = isBetweenWaves ? share + (share >> 1) : this.#largestBatch;
+    const room = requests >= crowd ? share : Math.max(0, most - first.length);
     const batch = new Set([...first, ...others.slice(0, room)]);
+    if (batch.size === 0 || !this.#isWorthIt(batch.size, others.length > 0)) return [];
     this.#waiting = this.#waiting.filter((member) => !batch.has(member));
     return [...batch];
+  }
+
+  /** Whether so many may set out, beside what is on its way. If not, they are looked at again before they wait long. */
+  #isWorthIt(size: number, hasOthers: boolean): boolean {
+    const waitedMs = this.#elapsed() - this.#setOutMs;
+    const isLarge = size >= (hasOthers ? this.#largestBatch >> 1 : crowd);
+    if (this.#onTheWay.size === 0 || isLarge || waitedMs >= this.#longMs) return true;
+    this.#lookAgain ??= setTimeout(() => {
+      this.#lookAgain = undefined;
+      if (this.#waiting.length > 0 && this.#lanes.size < lanesMax) this.#open();
+    }, this.#longMs - waitedMs).unref();
+    return false;
   }
 
   /** Answers every member of a batch. One that cannot be written whole is divided, and its parts take its place. */

@@ -34,7 +34,22 @@ export interface Place {
 export type Run = (errand: Errand, place: Place) => Promise<(() => void) | undefined>;
 
 /** By errand, in the order of coming. */
-type Line = Map<string, { errand: Errand; go(isToRun: boolean): void }>;
+class Line extends Map<string, { errand: Errand; go(isToRun: boolean): void }> {
+  #ahead = this.keys();
+
+  /**
+   * Whoever has come first, to be let go at once. One look goes on where the last one ended: from the beginning it would
+   * pass all that have left the line, again and again.
+   */
+  first(): string | undefined {
+    let next = this.#ahead.next();
+    if (next.done) {
+      this.#ahead = this.keys();
+      next = this.#ahead.next();
+    }
+    return next.value;
+  }
+}
 
 interface Lane {
   concurrency: number;
@@ -67,7 +82,7 @@ export class Lanes {
     this.#isOpen = true;
     this.#lanes.set(queue, {
       ...{ concurrency, run, running: 0, left: 0 },
-      ...{ waiting: new Map(), returning: new Map(), aside: new Map() },
+      ...{ waiting: new Line(), returning: new Line(), aside: new Line() },
     });
   }
 
@@ -219,7 +234,7 @@ function letGo(line: Line, name = ''): boolean {
 
 /** Whoever leaves passes its place on, so that nobody overtakes. */
 function passOn(lane: Lane): void {
-  const isPassed = [lane.returning, lane.waiting].some((line) => letGo(line, line.keys().next().value));
+  const isPassed = letGo(lane.returning, lane.returning.first()) || letGo(lane.waiting, lane.waiting.first());
   if (!isPassed) lane.running -= 1;
 }
 

@@ -124,12 +124,24 @@ function isWhole({ snapshot, timers, calls }: ActorDoc): boolean {
   );
 }
 
+/** Snapshots of each machine by their state: what of them says where an actor stands is the same for all who stand there. */
+const standing = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
+
 /** Rebuilds the snapshot. Right only for charts without invoke, spawn and history, which ours are. */
-export function restore(definition: MachineDefinition, doc: ActorDoc): AnyMachineSnapshot {
+export function restore({ machine }: MachineDefinition, doc: ActorDoc): AnyMachineSnapshot {
   try {
     const { value, context } = doc.snapshot;
-    const config = { value, context } as Parameters<AnyStateMachine['resolveState']>[0];
-    return definition.machine.resolveState(config) as AnyMachineSnapshot;
+    const known = standing.get(machine) ?? new Map<string, AnyMachineSnapshot>();
+    standing.set(machine, known);
+    const name = JSON.stringify(value);
+    let there = known.get(name);
+    if (!there) {
+      const config = { value, context: {} } as Parameters<AnyStateMachine['resolveState']>[0];
+      there = machine.resolveState(config) as AnyMachineSnapshot;
+      known.set(name, there);
+    }
+    // As XState itself goes on from a snapshot; what it may add to is of this one alone.
+    return { ...there, context, children: {}, historyValue: {} };
   } catch (error) {
     throw new Poison(`${doc._id} cannot be restored: ${(error as Error).message}`);
   }

@@ -52,14 +52,15 @@ describe('group commit', () => {
   });
 
   it('lets requests overtake what workers write, of which little is written in a crowd of requests', async () => {
-    let batches: string[][] = [];
-    const observed = new Committer({
-      ...{ client: engine.db.client, db: engine.db, log: engine.log, largestBatch: 16 },
-      observe: ({ members }) =>
-        void batches.push(members.map(({ writes: [write] }) => (write as { doc: { _id: string } }).doc._id)),
-    });
     const batchesOf = async (requests: number, workers: number) => {
-      batches = [];
+      const batches: string[][] = [];
+      const observed = new Committer({
+        ...{ client: engine.db.client, db: engine.db, log: engine.log, largestBatch: 16 },
+        observe: ({ members }) =>
+          void batches.push(
+            members.map(({ writes: [write] }) => (write as { doc: { _id: string } }).doc._id),
+          ),
+      });
       const commit = (kind: string, count: number) =>
         Array.from({ length: count }, (_, n) =>
           observed.commit([entry(`${kind}${n}of${count}`)], kind === 'request'),
@@ -71,7 +72,10 @@ describe('group commit', () => {
         .sort(([one, few], [other, more]) => other - one || more - few) // two are under way at once
         .map(([request, worker]) => `${request} + ${worker}`);
     };
-    expect(await batchesOf(20, 30)).deep.equal(['14 + 2', '6 + 2', '0 + 16', '0 + 10']);
+    const [first, second, third] = await batchesOf(20, 30);
+    expect([first, second]).deep.equal(['12 + 4', '8 + 4']);
+    // Another wave of requests is waited for; who is slower than that has the whole batch.
+    expect(third).oneOf(['0 + 6', '0 + 16']);
     expect(await batchesOf(6, 20), 'no crowd').deep.equal(['6 + 10', '0 + 10']);
     expect(await batchesOf(15, 0), 'where nobody else waits').deep.equal(['15 + 0']);
   });
@@ -366,6 +370,33 @@ describe('group commit', () => {
     expect(refused(await Promise.all(adding))).deep.equal([]);
     expect(committer.counts).deep.include({ batches: 3 });
     expect(await sums().findOne({ _id: 'sum' })).deep.include({ n: 2 });
+  });
+
+  it('sets out beside another batch only if it is large', async () => {
+    const [begun, held] = [signal(), signal()];
+    let commits = 0;
+    const client = unsteady(engine.client, async (commit) => {
+      commits += 1;
+      if (commits === 1) {
+        begun.happen();
+        await held.happened;
+      }
+      await commit();
+    });
+    const size = { largestBatch: 16, longMs: 60_000 };
+    committer = new Committer({ client, db: engine.db, log: engine.log, ...size });
+    const waiting = [committer.commit([entry('first')])];
+    await begun.happened;
+    waiting.push(committer.commit([entry('s1')]));
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(await entries().distinct('_id'), 'a small one waits').deep.equal([]);
+    const others = Array.from({ length: 7 }, (_, n) => committer.commit([entry(`l${n}`)]));
+    expect(refused(await Promise.all(others))).deep.equal([]);
+    expect(await entries().countDocuments(), 'half of the largest').equal(8);
+    waiting.push(committer.commit([entry('s2')]), committer.commit([entry('s3')], true));
+    held.happen();
+    expect(refused(await Promise.all(waiting))).deep.equal([]);
+    expect(committer.counts).deep.include({ batches: 3, members: 11 });
   });
 
   it('of more than one command can hold is written in parts', async () => {
