@@ -24,12 +24,17 @@ export function callQueue(machine: string, type: string, lane: string | undefine
   return lane ? `${machine}.${type}.${lane}` : `${machine}.${type}`;
 }
 
+/** The queues of a call: one, or one for each of its lanes. None for a call of another version. */
+export function callQueues({ name: machine, calls }: MachineDefinition, type: string): string[] {
+  const effect = calls[type];
+  if (!effect) return [];
+  return (effect.lanes ?? [{ name: undefined }]).map(({ name }) => callQueue(machine, type, name));
+}
+
 /** Every queue that the engine works on. */
 export function queueNames(definitions: readonly MachineDefinition[]): string[] {
-  const calls = definitions.flatMap(({ name: machine, calls }) =>
-    Object.entries(calls).flatMap(([type, { lanes = [{ name: undefined }] }]) =>
-      lanes.map(({ name }) => callQueue(machine, type, name)),
-    ),
+  const calls = definitions.flatMap((each) =>
+    Object.keys(each.calls).flatMap((type) => callQueues(each, type)),
   );
   return [wakeQueue, ...calls];
 }

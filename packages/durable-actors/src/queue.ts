@@ -144,6 +144,17 @@ export class Queues {
     );
   }
 
+  /**
+   * When the oldest job that waits or is in hand was added to any of these queues (ms); Infinity where there is none.
+   * @throws when Redis does not answer within two seconds.
+   */
+  async oldest(names: readonly string[]): Promise<number> {
+    const firsts = await Promise.all(
+      names.map((name) => this.queue(name).getJobs(['active', 'wait'], 0, 0, true)),
+    );
+    return Math.min(...firsts.flat().map(({ timestamp }) => timestamp), Number.POSITIVE_INFINITY);
+  }
+
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (!queue) {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
-import { type ActorDoc, NewerDocument } from './document.ts';
-import type { Handover } from './handover.ts';
+import { type ActorDoc, type Call, NewerDocument } from './document.ts';
+import { callQueues, type Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
@@ -46,12 +46,15 @@ const pageSize = 500;
 const choresEndMs = 5_000;
 /** How many late actors one process attends to at once. */
 const lateAtOnce = 32;
-/** A call that still waits in a queue is not added again in every round. */
+/** A call that was added again, because it was late, is not added again in every round. */
 const askAgainMs = 30_000;
+/** So long after its step's time a call is in its queue, as a rule; and so much do clocks differ. */
+const addedWithinMs = 2_000;
 
 /**
  * The safety net under Redis, for the parts that this process has: workers share them. Each round it hands over what
- * comes near and attends to what is late. When Redis was emptied, or a part is new here, it arms all that is near.
+ * comes near and attends to what is late. When Redis was emptied, or a part is new here, it arms all that is near. But a
+ * call that only waits for its turn in a long queue is left there: twice in it, it would make the queue longer still.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -60,6 +63,8 @@ export class Sweeper {
   readonly #chores = new Map<string, Promise<void>>();
   /** When the sweep last handed over a late call. */
   readonly #asked = new Map<string, number>();
+  /** Call → since when the oldest of its kind waits in a queue; each is asked for once in a round. */
+  readonly #oldest = new Map<string, Promise<number>>();
   /** Those that are ours. */
   #parts: readonly number[] = [];
   /** Those that were armed, and how far. */
@@ -67,6 +72,10 @@ export class Sweeper {
   #armedUntil = 0;
   /** What Redis knew us by when it was armed. */
   #mark: string | undefined;
+  /** And the last time that it was there. */
+  #lastMark: string | undefined;
+  /** Redis has lost what it had, and not all is armed again yet. */
+  #wasEmptied = false;
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #stopped = false;
@@ -121,6 +130,7 @@ export class Sweeper {
     this.#parts = await this.#share();
     const now = clock.now();
     for (const [call, at] of this.#asked) if (now - at >= askAgainMs) this.#asked.delete(call);
+    this.#oldest.clear();
     // Without Redis there is nothing to arm; whatever is late is attended to from here.
     const canArm = await this.#canArm();
     const known = this.#parts.filter((part) => this.#armed.includes(part));
@@ -140,6 +150,7 @@ export class Sweeper {
     await handover.flush();
     this.#armed = canArm ? this.#parts : [];
     this.#armedUntil = until;
+    if (canArm) this.#wasEmptied = false;
     Object.assign(this.report, { at: now, near, late, parts: this.#parts.length });
     if (this.report.leader) this.#startChores(now);
   }
@@ -233,7 +244,7 @@ export class Sweeper {
       if (this.#stopped) break;
       count += 1;
       const doc = await this.#known(machine, stored);
-      if (doc) this.#arm(machine, doc);
+      if (doc) await this.#arm(machine, doc);
       if (count % pageSize === 0) {
         await handover.flush();
         await this.#giveUp();
@@ -242,16 +253,32 @@ export class Sweeper {
     return count;
   }
 
-  #arm(machine: string, doc: ActorDoc): void {
+  async #arm(machine: string, doc: ActorDoc): Promise<void> {
     const { handover, log } = this.#options;
     try {
       handover.remind(machine, doc);
       // One that a process has in hand needs no job; when that process dies, it is taken up from there.
-      for (const call of doc.calls) if (!call.startedAt && !call.owner) handover.call(machine, doc, call);
+      for (const call of doc.calls.filter(({ startedAt, owner }) => !startedAt && !owner)) {
+        if (!(await this.#isInLine(machine, call))) handover.call(machine, doc, call);
+      }
     } catch (error) {
       // Newer code may keep its documents in another shape: not for us to judge, and no reason to stop.
       log.warn({ actor: doc._id, error: String(error) }, 'not armed');
     }
+  }
+
+  /**
+   * Whether a call waits for its turn in its queue, as far as one can tell: what came before it waits there still. One that
+   * got lost is seen to be when its turn has passed.
+   */
+  async #isInLine(machine: string, { type, notBefore }: Call): Promise<boolean> {
+    const { actors, queues, clock } = this.#options;
+    if (this.#wasEmptied || !queues.ready || notBefore.getTime() > clock.now()) return false;
+    const names = callQueues(actors.definition(machine), type);
+    const key = names.join();
+    const asked = this.#oldest.get(key) ?? queues.oldest(names).catch(() => Number.POSITIVE_INFINITY);
+    this.#oldest.set(key, asked);
+    return notBefore.getTime() + addedWithinMs >= (await asked);
   }
 
   /** A document that cannot be understood stops nobody else's; one of newer code is only passed on. */
@@ -301,7 +328,7 @@ export class Sweeper {
     try {
       for (const call of doc.calls) {
         if (call.dueAt.getTime() > before) continue;
-        const mayQueue = !this.#asked.has(call.id);
+        const mayQueue = !this.#asked.has(call.id) && !(await this.#isInLine(machine, call));
         if (mayQueue) this.#asked.set(call.id, clock.now());
         await workers.overdue(machine, doc, call, mayQueue);
       }
@@ -320,8 +347,12 @@ export class Sweeper {
     const { queues, log } = this.#options;
     const mark = queues.ready ? await this.#askMark().catch(() => undefined) : undefined;
     if (mark === this.#mark) return mark !== undefined;
-    if (mark && this.#mark) log.warn({}, 'Redis was emptied: arming everything again');
+    if (mark && this.#lastMark && mark !== this.#lastMark) {
+      this.#wasEmptied = true;
+      log.warn({}, 'Redis was emptied: arming everything again');
+    }
     this.#mark = mark;
+    this.#lastMark = mark ?? this.#lastMark;
     this.#armed = [];
     this.#asked.clear();
     return mark !== undefined;

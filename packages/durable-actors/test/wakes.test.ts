@@ -246,6 +246,87 @@ describe('wake-ups', () => {
       expect(await stored(doc)).deep.include({ calls: [], dueAt: null });
     });
 
+    describe('in a long queue', () => {
+      const ask = 'sleeper.ask';
+      const inLine = async () => {
+        const jobs = await machinery.queues.queue(ask).getJobs(['waiting', 'active', 'delayed']);
+        return jobs.flatMap(({ data }) => errandsOf(data).map(({ actor }) => actor)).toSorted();
+      };
+      const asking = async (count: number) => {
+        const docs = await Promise.all(Array.from({ length: count }, () => give(engine, 'sleeper')));
+        await Promise.all(docs.map((doc) => tell(engine, doc, 'asking')));
+        await machinery.handover.flush();
+        return docs.map(({ _id }) => _id).toSorted();
+      };
+
+      it('only wait for their turn: neither a process that is new nor their lateness brings them there twice', async () => {
+        await open(sleeper(), { horizonMs: 2 * patienceMs });
+        const actors = await asking(12);
+        expect(await inLine()).deep.equal(actors);
+        await machinery.sweeper.sweep();
+        expect(machinery.sweeper.report.near, 'as one that is new').equal(12);
+        expect(await inLine()).deep.equal(actors);
+        engine.clock.advance(patienceMs + 5_000);
+        await machinery.sweeper.sweep();
+        expect(machinery.sweeper.report.late).equal(12);
+        expect(await inLine()).deep.equal(actors);
+        machinery.workers.start();
+        expect(await until(async () => (await inLine()).length === 0)).equal(true);
+        for (const _id of actors) expect(await heard({ _id })).deep.equal(['answered']);
+      });
+
+      /** One that is lost, while another job has been in the queue for longer, and then one that came later. */
+      const lose = async () => {
+        const queue = machinery.queues.queue(ask);
+        const stand = (sinceMs: number) =>
+          queue.add(ask, { errands: [] }, { timestamp: Date.now() + sinceMs });
+        const before = await stand(-1_000);
+        const lost = await asking(1);
+        for (const job of await queue.getWaiting()) if (job.id !== before.id) await job.remove();
+        const passTurn = async () => {
+          await stand(10_000);
+          await before.remove();
+        };
+        return { lost, passTurn };
+      };
+
+      it('that lost their place are added again when their turn has passed and they are late', async () => {
+        await open(sleeper(), { horizonMs: 2 * patienceMs });
+        const { lost, passTurn } = await lose();
+        await machinery.sweeper.sweep();
+        engine.clock.advance(patienceMs + 5_000);
+        await machinery.sweeper.sweep();
+        expect(await inLine(), 'what came before it still waits').deep.equal([]);
+        await passTurn();
+        await machinery.sweeper.sweep();
+        expect(await inLine()).deep.equal(lost);
+      });
+
+      it('that lost their place are added again when their turn has passed and a process is new', async () => {
+        await open(sleeper(), { horizonMs: 2 * patienceMs });
+        const { lost, passTurn } = await lose();
+        await machinery.sweeper.sweep();
+        expect(await inLine()).deep.equal([]);
+        await passTurn();
+        await machinery.sweeper.stop();
+        const { ofOther } = await openOther(sleeper(), { horizonMs: 2 * patienceMs });
+        await ofOther.sweeper.sweep();
+        expect(await inLine()).deep.equal(lost);
+      });
+
+      it('that Redis has forgotten are added at once, whoever stands in line since', async () => {
+        await open(sleeper(), { horizonMs: 2 * patienceMs });
+        await machinery.sweeper.sweep();
+        const forgotten = await asking(3);
+        const { redis, prefix } = machinery.queues;
+        await redis.del(...(await redis.keys(`${prefix}*`)));
+        const since = await asking(2);
+        expect(await inLine()).deep.equal(since);
+        await machinery.sweeper.sweep();
+        expect(new Set(await inLine())).deep.equal(new Set([...forgotten, ...since]));
+      });
+    });
+
     it('claimed by a worker that died are not made again, and are lost after their patience', async () => {
       let runs = 0;
       const counting = sleeper(async () => {
