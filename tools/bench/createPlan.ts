@@ -7,7 +7,8 @@ export interface Shop {
 }
 
 export const seconds = Number(process.env.BENCH_SECONDS ?? 8);
-export const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
+/** Loads of each way, in turn; the median counts. */
+export const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 /** Load that is left out before each measurement; a process of Node takes seconds of it to compile what is hot. */
 export const warmupMs = 3_000;
 export const manyMerchants = { BENCH_MERCHANTS: '100' };
