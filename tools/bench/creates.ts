@@ -109,12 +109,13 @@ export async function wholeStart(stage: Stage): Promise<void> {
     costs.push(eachOf(spent, count));
     await allEnded(stage);
   }
-  const { perSecond, p99Ms } = show('Kusanya', our);
-  our.forEach((each, n) =>
+  const shown = show('Kusanya', our);
+  for (const [n, { perSecond, p99Ms }] of our.entries()) {
     print(
-      `    load ${n + 1}: ${each.perSecond}/s, p99 ${each.p99Ms} ms; each, with what it did of the rest meanwhile:\n      ${costs[n]}`,
-    ),
-  );
+      `    load ${n + 1}: ${perSecond}/s, p99 ${p99Ms} ms; each, with what it did of the rest meanwhile:`,
+    );
+    print(`      ${costs[n]}`);
+  }
   const ended = await stage.client
     .db('bench_start')
     .collection('collections')
@@ -132,10 +133,10 @@ export async function wholeStart(stage: Stage): Promise<void> {
   );
   const straightforward = show('straightforward', their);
   print(`    loads: ${their.map((each) => `${each.perSecond}/s`).join(', ')}`);
-  const ratio = perSecond / straightforward.perSecond;
+  const ratio = shown.perSecond / straightforward.perSecond;
   print(`  ratio ${ratio.toFixed(2)}×`);
   record('start.ratio', ratio);
-  record('start.p99', p99Ms);
+  record('start.p99', shown.p99Ms);
   await stage.end(ours.child);
   await stage.end(theirs.child);
 }

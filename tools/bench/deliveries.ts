@@ -1,7 +1,8 @@
+import { rounds } from './createPlan.ts';
 import { eachOf, meter } from './meter.ts';
 import { giveProcessor, ownProcessor, ownProcessorWords } from './processor.ts';
 import type { ReceiverCount, ReceiverHello } from './receiver.ts';
-import { pause, print, record, tell } from './report.ts';
+import { median, pause, print, record, tell } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -56,42 +57,55 @@ async function recorded(stage: Stage, database: string): Promise<number> {
 
 const worker = { BENCH_ROLE: 'worker', BENCH_NO_MERCHANT: '1' };
 
+/** The rate and the cost of both ways, each with the backlog of its own. */
+async function bothWays(
+  stage: Stage,
+  receiver: Started,
+  url: string,
+  name: string,
+  env: Record<string, string>,
+) {
+  const database = `bench_dlv_${name.replace(' ', '_')}`;
+  await plant(stage, database, url);
+  await stage.ask<ReceiverCount>(receiver, 'reset');
+  const { child } = await stage.start('ours.ts', database, { ...env, ...worker });
+  const our = await rateOf(stage, receiver, [child]);
+  const missing = total - (await recorded(stage, database));
+  await stage.end(child);
+  const ofPlain = { ...env, BENCH_URL: url, BENCH_TOTAL: String(total) };
+  const plain = await stage.start('plainWorker.ts', `bench_plain_${name.replace(' ', '_')}`, ofPlain);
+  await stage.ask<ReceiverCount>(receiver, 'reset');
+  plain.child.send('go');
+  const their = await rateOf(stage, receiver, [plain.child]);
+  await stage.end(plain.child);
+  const ratio = our.perSecond / their.perSecond;
+  print(
+    `  ${name.padEnd(8)} Kusanya ${our.perSecond}/s   plain worker ${their.perSecond}/s   ratio ${ratio.toFixed(2)}×`,
+  );
+  print(`    each of ours: ${our.cost}${missing > 0 ? `; ${missing} NOT RECORDED` : ''}`);
+  print(`    each of the plain worker: ${their.cost}`);
+  return { our: our.perSecond, their: their.perSecond };
+}
+
 export async function deliveries(stage: Stage): Promise<void> {
   const { child: receiver, hello } = await stage.start<ReceiverHello>('receiver.ts', 'bench_receiver');
+  const at = (scheme: 'http' | 'https') => `${scheme}://127.0.0.1:${hello.ports[scheme]}/hook`;
   print(
     `\nWebhook deliveries, ${total} waiting in the queue, the first ${warmup} left out, one worker process each:`,
   );
-  for (const scheme of ['http', 'https'] as const) {
-    const url = `${scheme}://127.0.0.1:${hello.ports[scheme]}/hook`;
-    const tls = { NODE_EXTRA_CA_CERTS: hello.certFile };
-    const database = `bench_dlv_${scheme}`;
-    tell(`deliveries: ${scheme}`);
-    await plant(stage, database, url);
-    await stage.ask<ReceiverCount>(receiver, 'reset');
-    const { child } = await stage.start('ours.ts', database, { ...tls, ...worker });
-    const our = await rateOf(stage, receiver, [child]);
-    const missing = total - (await recorded(stage, database));
-    await stage.end(child);
-    const plain = await stage.start('plainWorker.ts', `bench_plain_${scheme}`, {
-      ...tls,
-      BENCH_URL: url,
-      BENCH_TOTAL: String(total),
-    });
-    await stage.ask<ReceiverCount>(receiver, 'reset');
-    plain.child.send('go');
-    const their = await rateOf(stage, receiver, [plain.child]);
-    await stage.end(plain.child);
-    const ratio = our.perSecond / their.perSecond;
-    print(
-      `  ${scheme.padEnd(6)} Kusanya ${our.perSecond}/s   plain worker ${their.perSecond}/s   ratio ${ratio.toFixed(2)}×`,
-    );
-    print(`    each of ours: ${our.cost}${missing > 0 ? `; ${missing} NOT RECORDED` : ''}`);
-    print(`    each of the plain worker: ${their.cost}`);
-    if (scheme === 'https') continue;
-    record('deliveries.rate', our.perSecond);
-    record('deliveries.ratio', ratio);
+  const ways = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    tell(`deliveries: http, round ${round} of ${rounds}`);
+    ways.push(await bothWays(stage, receiver, at('http'), `http ${round}`, {}));
   }
+  tell('deliveries: https');
+  await bothWays(stage, receiver, at('https'), 'https', { NODE_EXTRA_CA_CERTS: hello.certFile });
   await stage.end(receiver);
+  const our = median(ways.map((each) => each.our));
+  const ratio = our / median(ways.map((each) => each.their));
+  print(`  http, medians: ${our}/s, ratio ${ratio.toFixed(2)}×`);
+  record('deliveries.rate', our);
+  record('deliveries.ratio', ratio);
 }
 
 /** Two workers with a processor of their own each, beside one. */
