@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Db } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
 import { type ActorDoc, type Call, NewerDocument } from './document.ts';
@@ -63,8 +63,8 @@ export class Sweeper {
   readonly #chores = new Map<string, Promise<void>>();
   /** When the sweep last handed over a late call. */
   readonly #asked = new Map<string, number>();
-  /** Call → since when the oldest of its kind waits in a queue; each is asked for once in a round. */
-  readonly #oldest = new Map<string, Promise<number>>();
+  /** By queues; each is asked for once in a round. */
+  readonly #inLineSinces = new Map<string, Promise<number>>();
   /** Those that are ours. */
   #parts: readonly number[] = [];
   /** Those that were armed, and how far. */
@@ -130,7 +130,7 @@ export class Sweeper {
     this.#parts = await this.#share();
     const now = clock.now();
     for (const [call, at] of this.#asked) if (now - at >= askAgainMs) this.#asked.delete(call);
-    this.#oldest.clear();
+    this.#inLineSinces.clear();
     // Without Redis there is nothing to arm; whatever is late is attended to from here.
     const canArm = await this.#canArm();
     const known = this.#parts.filter((part) => this.#armed.includes(part));
@@ -233,9 +233,11 @@ export class Sweeper {
   ): Promise<number> {
     if (of.length === 0) return 0;
     const { db, handover } = this.#options;
+    const near = dueIn({ $gt: new Date(from), $lte: new Date(until) }, of);
+    const isNew = !of.every((part) => this.#armed.includes(part));
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(dueIn({ $gt: new Date(from), $lte: new Date(until) }, of), {
+      .find(isNew ? { ...near, ...(await this.#toArm(machine)) } : near, {
         sort: { dueAt: 1 },
         batchSize: pageSize,
       });
@@ -267,18 +269,42 @@ export class Sweeper {
     }
   }
 
-  /**
-   * Whether a call waits for its turn in its queue, as far as one can tell: what came before it waits there still. One that
-   * got lost is seen to be when its turn has passed.
-   */
+  /** Leaves out those that have nothing to be armed: thousands of them may wait for their turn, and none need be read. */
+  async #toArm(machine: string): Promise<Document> {
+    const { actors, clock } = this.#options;
+    const now = new Date(clock.now());
+    const inLine: Document[] = [];
+    for (const type of Object.keys(actors.definition(machine).calls)) {
+      const since = await this.#inLineSince(machine, type);
+      if (since < now.getTime()) inLine.push({ type, notBefore: { $gte: new Date(since), $lte: now } });
+    }
+    if (inLine.length === 0) return {};
+    const unarmed = { startedAt: null, owner: null, $nor: inLine };
+    return { $or: [{ 'timers.0': { $exists: true } }, { calls: { $elemMatch: unarmed } }] };
+  }
+
   async #isInLine(machine: string, { type, notBefore }: Call): Promise<boolean> {
-    const { actors, queues, clock } = this.#options;
-    if (this.#wasEmptied || !queues.ready || notBefore.getTime() > clock.now()) return false;
+    const at = notBefore.getTime();
+    return at <= this.#options.clock.now() && at >= (await this.#inLineSince(machine, type));
+  }
+
+  /**
+   * A call that was to be made since then (ms) waits for its turn in its queue, as far as one can tell: what came before it
+   * waits there still. One that got lost is seen to be when its turn has passed. Infinity: nobody waits.
+   */
+  #inLineSince(machine: string, type: string): Promise<number> {
+    const { actors, queues } = this.#options;
     const names = callQueues(actors.definition(machine), type);
+    if (this.#wasEmptied || !queues.ready) return Promise.resolve(Number.POSITIVE_INFINITY);
     const key = names.join();
-    const asked = this.#oldest.get(key) ?? queues.oldest(names).catch(() => Number.POSITIVE_INFINITY);
-    this.#oldest.set(key, asked);
-    return notBefore.getTime() + addedWithinMs >= (await asked);
+    const known = this.#inLineSinces.get(key);
+    if (known) return known;
+    const since = queues.oldest(names).then(
+      (at) => at - addedWithinMs,
+      () => Number.POSITIVE_INFINITY,
+    );
+    this.#inLineSinces.set(key, since);
+    return since;
   }
 
   /** A document that cannot be understood stops nobody else's; one of newer code is only passed on. */
