@@ -275,19 +275,17 @@ describe('wake-ups', () => {
         for (const _id of actors) expect(await heard({ _id })).deep.equal(['answered']);
       });
 
-      /** One that is lost, while another job has been in the queue for longer, and then one that came later. */
+      /** One that is lost, between a job that has been in the queue for longer and one that came later. */
       const lose = async () => {
         const queue = machinery.queues.queue(ask);
         const stand = (sinceMs: number) =>
           queue.add(ask, { errands: [] }, { timestamp: Date.now() + sinceMs });
         const before = await stand(-1_000);
         const lost = await asking(1);
-        for (const job of await queue.getWaiting()) if (job.id !== before.id) await job.remove();
-        const passTurn = async () => {
-          await stand(10_000);
-          await before.remove();
-        };
-        return { lost, passTurn };
+        const after = await stand(10_000);
+        for (const job of await queue.getWaiting())
+          if (![before.id, after.id].includes(job.id)) await job.remove();
+        return { lost, passTurn: () => before.remove() };
       };
 
       it('that lost their place are added again when their turn has passed and they are late', async () => {
