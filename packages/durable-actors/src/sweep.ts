@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Db, Document } from 'mongodb';
+import type { Db } from 'mongodb';
 import type { Actors } from './actors.ts';
 import type { Clock } from './clock.ts';
-import { type ActorDoc, type Call, NewerDocument } from './document.ts';
-import { callQueues, type Handover } from './handover.ts';
+import { type ActorDoc, NewerDocument } from './document.ts';
+import type { Handover } from './handover.ts';
 import type { Lanes } from './lanes.ts';
 import type { Lease } from './lease.ts';
 import type { Log } from './log.ts';
@@ -11,6 +11,7 @@ import { dueIn, parts } from './parts.ts';
 import type { Queues } from './queue.ts';
 import { dueOf } from './step.ts';
 import { inTime } from './time-limit.ts';
+import { Turns } from './turns.ts';
 import type { ActorWorkers } from './work.ts';
 
 /** Something else that has to be looked at again and again, by one process: the leader. */
@@ -48,13 +49,10 @@ const choresEndMs = 5_000;
 const lateAtOnce = 32;
 /** A call that was added again, because it was late, is not added again in every round. */
 const askAgainMs = 30_000;
-/** So long after its step's time a call is in its queue, as a rule; and so much do clocks differ. */
-const addedWithinMs = 2_000;
 
 /**
  * The safety net under Redis, for the parts that this process has: workers share them. Each round it hands over what
- * comes near and attends to what is late. When Redis was emptied, or a part is new here, it arms all that is near. But a
- * call that only waits for its turn in a long queue is left there: twice in it, it would make the queue longer still.
+ * comes near and attends to what is late. When Redis was emptied, or a part is new here, it arms all that is near.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -63,8 +61,7 @@ export class Sweeper {
   readonly #chores = new Map<string, Promise<void>>();
   /** When the sweep last handed over a late call. */
   readonly #asked = new Map<string, number>();
-  /** By queues; each is asked for once in a round. */
-  readonly #inLineSinces = new Map<string, Promise<number>>();
+  readonly #turns: Turns;
   /** Those that are ours. */
   #parts: readonly number[] = [];
   /** Those that were armed, and how far. */
@@ -74,8 +71,6 @@ export class Sweeper {
   #mark: string | undefined;
   /** And the last time that it was there. */
   #lastMark: string | undefined;
-  /** Redis has lost what it had, and not all is armed again yet. */
-  #wasEmptied = false;
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #stopped = false;
@@ -84,6 +79,7 @@ export class Sweeper {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
+    this.#turns = new Turns(options);
     this.#markKey = `${options.queues.prefix}.armed`;
   }
 
@@ -130,7 +126,7 @@ export class Sweeper {
     this.#parts = await this.#share();
     const now = clock.now();
     for (const [call, at] of this.#asked) if (now - at >= askAgainMs) this.#asked.delete(call);
-    this.#inLineSinces.clear();
+    this.#turns.begin();
     // Without Redis there is nothing to arm; whatever is late is attended to from here.
     const canArm = await this.#canArm();
     const known = this.#parts.filter((part) => this.#armed.includes(part));
@@ -150,7 +146,7 @@ export class Sweeper {
     await handover.flush();
     this.#armed = canArm ? this.#parts : [];
     this.#armedUntil = until;
-    if (canArm) this.#wasEmptied = false;
+    if (canArm) this.#turns.wasEmptied = false;
     Object.assign(this.report, { at: now, near, late, parts: this.#parts.length });
     if (this.report.leader) this.#startChores(now);
   }
@@ -237,7 +233,7 @@ export class Sweeper {
     const isNew = !of.every((part) => this.#armed.includes(part));
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(isNew ? { ...near, ...(await this.#toArm(machine)) } : near, {
+      .find(isNew ? { ...near, ...(await this.#turns.others(machine)) } : near, {
         sort: { dueAt: 1 },
         batchSize: pageSize,
       });
@@ -261,50 +257,12 @@ export class Sweeper {
       handover.remind(machine, doc);
       // One that a process has in hand needs no job; when that process dies, it is taken up from there.
       for (const call of doc.calls.filter(({ startedAt, owner }) => !startedAt && !owner)) {
-        if (!(await this.#isInLine(machine, call))) handover.call(machine, doc, call);
+        if (!(await this.#turns.isAwaited(machine, call))) handover.call(machine, doc, call);
       }
     } catch (error) {
       // Newer code may keep its documents in another shape: not for us to judge, and no reason to stop.
       log.warn({ actor: doc._id, error: String(error) }, 'not armed');
     }
-  }
-
-  /** Leaves out those that have nothing to be armed: thousands of them may wait for their turn, and none need be read. */
-  async #toArm(machine: string): Promise<Document> {
-    const { actors, clock } = this.#options;
-    const now = new Date(clock.now());
-    const inLine: Document[] = [];
-    for (const type of Object.keys(actors.definition(machine).calls)) {
-      const since = await this.#inLineSince(machine, type);
-      if (since < now.getTime()) inLine.push({ type, notBefore: { $gte: new Date(since), $lte: now } });
-    }
-    if (inLine.length === 0) return {};
-    const unarmed = { startedAt: null, owner: null, $nor: inLine };
-    return { $or: [{ 'timers.0': { $exists: true } }, { calls: { $elemMatch: unarmed } }] };
-  }
-
-  async #isInLine(machine: string, { type, notBefore }: Call): Promise<boolean> {
-    const at = notBefore.getTime();
-    return at <= this.#options.clock.now() && at >= (await this.#inLineSince(machine, type));
-  }
-
-  /**
-   * A call that was to be made since then (ms) waits for its turn in its queue, as far as one can tell: what came before it
-   * waits there still. One that got lost is seen to be when its turn has passed. Infinity: nobody waits.
-   */
-  #inLineSince(machine: string, type: string): Promise<number> {
-    const { actors, queues } = this.#options;
-    const names = callQueues(actors.definition(machine), type);
-    if (this.#wasEmptied || !queues.ready) return Promise.resolve(Number.POSITIVE_INFINITY);
-    const key = names.join();
-    const known = this.#inLineSinces.get(key);
-    if (known) return known;
-    const since = queues.oldest(names).then(
-      (at) => at - addedWithinMs,
-      () => Number.POSITIVE_INFINITY,
-    );
-    this.#inLineSinces.set(key, since);
-    return since;
   }
 
   /** A document that cannot be understood stops nobody else's; one of newer code is only passed on. */
@@ -354,7 +312,7 @@ export class Sweeper {
     try {
       for (const call of doc.calls) {
         if (call.dueAt.getTime() > before) continue;
-        const mayQueue = !this.#asked.has(call.id) && !(await this.#isInLine(machine, call));
+        const mayQueue = !this.#asked.has(call.id) && !(await this.#turns.isAwaited(machine, call));
         if (mayQueue) this.#asked.set(call.id, clock.now());
         await workers.overdue(machine, doc, call, mayQueue);
       }
@@ -374,7 +332,7 @@ export class Sweeper {
     const mark = queues.ready ? await this.#askMark().catch(() => undefined) : undefined;
     if (mark === this.#mark) return mark !== undefined;
     if (mark && this.#lastMark && mark !== this.#lastMark) {
-      this.#wasEmptied = true;
+      this.#turns.wasEmptied = true;
       log.warn({}, 'Redis was emptied: arming everything again');
     }
     this.#mark = mark;
