@@ -119,8 +119,8 @@ export { stripeOf } from './stripe.ts';
 export { type AuditState, AuditWatch, breachesSpec } from './watch.ts';
 
 const zero = Long.ZERO;
-const side = { bsonType: 'long', minimum: zero } as const;
-const above = { exclusiveMinimum: true, minimum: zero } as const;
+const side = { bsonType: 'long', minimum: 0 } as const;
+const above = { exclusiveMinimum: true, minimum: 0 } as const;
 const counted = { bsonType: ['int', 'long'], minimum: 0 } as const;
 const date = { bsonType: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' } as const;
 

@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
+  type CollectionInfo,
   type Db,
   type Document,
   type Filter,
@@ -69,6 +72,12 @@ export interface MongoCollectionSpec {
   derived?: Readonly<Record<string, Document>>;
   validator?: Document;
 }
+
+/** A lock of a whole collection is waited for so long at once, and left to others for as long. */
+const lockWaitMs = 500;
+/** Two minutes: no transaction stays open for longer. */
+const lockAttempts = 120;
+const timeLimitExceeded = 50;
 
 /** A commit or a command waits for two lines at the most: the driver asks once more. */
 const usualSilenceMs = 6_000;
@@ -148,21 +157,24 @@ export function isOutage(error: unknown): boolean {
 
 /** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */
 export async function prepareDatabase(db: Db, specs: readonly MongoCollectionSpec[]): Promise<void> {
-  const existing = new Set(
-    (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
-  );
+  const found: CollectionInfo[] = await db.listCollections({}, { nameOnly: false }).toArray();
+  const existing = new Map(found.map(({ name, options }) => [name, { validator: options?.validator }]));
   // Side by side: each waits for the disk.
-  await Promise.all(specs.map((spec) => prepareCollection(db, spec, existing.has(spec.name))));
+  await Promise.all(specs.map((spec) => prepareCollection(db, spec, existing.get(spec.name))));
 }
 
-async function prepareCollection(db: Db, spec: MongoCollectionSpec, isThere: boolean): Promise<void> {
+async function prepareCollection(
+  db: Db,
+  spec: MongoCollectionSpec,
+  isThere: { validator?: Document } | undefined,
+): Promise<void> {
   if (!isThere) {
     await db.createCollection(spec.name).catch((error: { code?: number }) => {
       if (error.code !== 48) throw error; // NamespaceExists: another process was faster
     });
   }
-  if (spec.validator) {
-    await db.command({ collMod: spec.name, validator: spec.validator, validationLevel: 'strict' });
+  if (spec.validator && !isDeepStrictEqual(isThere?.validator, spec.validator)) {
+    await validate(db, spec.name, spec.validator);
   }
   if (isThere && (await isNewlyDerived(db, spec))) await putRight(db, spec);
   if (spec.indexes?.length) {
@@ -173,6 +185,23 @@ async function prepareCollection(db: Db, spec: MongoCollectionSpec, isThere: boo
         ...(partial ? { partialFilterExpression: partial } : {}),
       })),
     );
+  }
+}
+
+/**
+ * Gives a collection its validator. That takes its lock alone: behind a transaction that a dead process left open it would
+ * wait for a minute, and everybody who writes behind it. So it waits for moments only, again and again.
+ */
+async function validate(db: Db, name: string, validator: Document): Promise<void> {
+  const change = { collMod: name, validator, validationLevel: 'strict', maxTimeMS: lockWaitMs };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await db.command(change);
+      return;
+    } catch (error) {
+      if ((error as MongoError).code !== timeLimitExceeded || attempt === lockAttempts) throw error;
+      await sleep(lockWaitMs);
+    }
   }
 }
 
