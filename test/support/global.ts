@@ -1,4 +1,6 @@
 import { config } from 'chai';
+import type { Context } from 'mocha';
+import { isLong } from './size.ts';
 import { fileEnded, stopStores, stores } from './stores.ts';
 
 // They would tell an assertion that does not exist (`to.be.tru`), which the types tell too, and take a quarter of the
@@ -24,6 +26,11 @@ export async function mochaGlobalTeardown(): Promise<void> {
 
 /** In one process these run once, for all files: there is nothing to be handed on. */
 export const mochaHooks = {
+  /** mocha tells why at the end of all files: that is an hour later, and never where it is cut off. */
+  afterEach(this: Context): void {
+    const { state, err } = this.currentTest ?? {};
+    if (isLong && state === 'failed') process.stderr.write(`${err?.stack ?? err}\n`);
+  },
   async afterAll(): Promise<void> {
     if (process.env.MOCHA_WORKER_ID !== undefined) await fileEnded();
   },
