@@ -233,7 +233,7 @@ export class Sweeper {
     const isNew = !of.every((part) => this.#armed.includes(part));
     const cursor = db
       .collection<ActorDoc>(plural)
-      .find(isNew ? { ...near, ...(await this.#turns.others(machine)) } : near, {
+      .find(isNew ? { ...near, ...(await this.#turns.notWaiting(machine)) } : near, {
         sort: { dueAt: 1 },
         batchSize: pageSize,
       });
@@ -257,7 +257,7 @@ export class Sweeper {
       handover.remind(machine, doc);
       // One that a process has in hand needs no job; when that process dies, it is taken up from there.
       for (const call of doc.calls.filter(({ startedAt, owner }) => !startedAt && !owner)) {
-        if (!(await this.#turns.isAwaited(machine, call))) handover.call(machine, doc, call);
+        if (!(await this.#turns.isWaiting(machine, call))) handover.call(machine, doc, call);
       }
     } catch (error) {
       // Newer code may keep its documents in another shape: not for us to judge, and no reason to stop.
@@ -312,7 +312,7 @@ export class Sweeper {
     try {
       for (const call of doc.calls) {
         if (call.dueAt.getTime() > before) continue;
-        const mayQueue = !this.#asked.has(call.id) && !(await this.#turns.isAwaited(machine, call));
+        const mayQueue = !this.#asked.has(call.id) && !(await this.#turns.isWaiting(machine, call));
         if (mayQueue) this.#asked.set(call.id, clock.now());
         await workers.overdue(machine, doc, call, mayQueue);
       }

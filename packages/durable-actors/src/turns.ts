@@ -28,22 +28,22 @@ export class Turns {
     this.#sinces.clear();
   }
 
-  async isAwaited(machine: string, { type, notBefore }: Call): Promise<boolean> {
+  async isWaiting(machine: string, { type, notBefore }: Call): Promise<boolean> {
     const at = notBefore.getTime();
     return at <= this.#options.clock.now() && at >= (await this.#since(machine, type));
   }
 
   /** A filter without the actors that have nothing but such calls: there may be thousands, and none need be read. */
-  async others(machine: string): Promise<Document> {
+  async notWaiting(machine: string): Promise<Document> {
     const { actors, clock } = this.#options;
     const now = new Date(clock.now());
-    const awaited: Document[] = [];
+    const waiting: Document[] = [];
     for (const type of Object.keys(actors.definition(machine).calls)) {
       const since = await this.#since(machine, type);
-      if (since < now.getTime()) awaited.push({ type, notBefore: { $gte: new Date(since), $lte: now } });
+      if (since < now.getTime()) waiting.push({ type, notBefore: { $gte: new Date(since), $lte: now } });
     }
-    if (awaited.length === 0) return {};
-    const unarmed = { startedAt: null, owner: null, $nor: awaited };
+    if (waiting.length === 0) return {};
+    const unarmed = { startedAt: null, owner: null, $nor: waiting };
     return { $or: [{ 'timers.0': { $exists: true } }, { calls: { $elemMatch: unarmed } }] };
   }
 
