@@ -43,8 +43,17 @@ describe('Validators', () => {
     expect(commands).to.include('createIndexes').and.not.include('collMod');
   });
 
+  it('that somebody has turned off are in force again', async () => {
+    await left.abortTransaction();
+    const [spec] = validated;
+    await db.command({ collMod: spec!.name, validationLevel: 'off' });
+    await prepareDatabase(db, mongoCollectionSpecs);
+    const found = await db.listCollections({ name: spec!.name }, { nameOnly: false }).toArray();
+    expect(found[0]?.options?.validationLevel).to.equal('strict');
+  });
+
   it('that change are changed once the transaction is over, and until then everybody can write', async () => {
-    const [balances] = validated.filter(({ name }) => name === 'balances');
+    const balances = validated.find(({ name }) => name === 'balances');
     const changed = { ...balances!, validator: { $jsonSchema: { required: ['mode'] } } };
     let isOver = false;
     const starting = prepareDatabase(db, [changed]).finally(() => {

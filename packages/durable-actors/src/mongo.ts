@@ -73,7 +73,7 @@ export interface MongoCollectionSpec {
   validator?: Document;
 }
 
-/** A lock of a whole collection is waited for so long at once, and left to others for as long. */
+/** The lock of a whole collection is waited for so long at once, and then left to others for as long. */
 const lockWaitMs = 500;
 /** Two minutes: no transaction stays open for longer. */
 const lockAttempts = 120;
@@ -158,7 +158,7 @@ export function isOutage(error: unknown): boolean {
 /** Creates collections, validators and indexes that are missing. Safe to run from many processes at once. */
 export async function prepareDatabase(db: Db, specs: readonly MongoCollectionSpec[]): Promise<void> {
   const found: CollectionInfo[] = await db.listCollections({}, { nameOnly: false }).toArray();
-  const existing = new Map(found.map(({ name, options }) => [name, { validator: options?.validator }]));
+  const existing = new Map(found.map((stored) => [stored.name, stored]));
   // Side by side: each waits for the disk.
   await Promise.all(specs.map((spec) => prepareCollection(db, spec, existing.get(spec.name))));
 }
@@ -166,17 +166,15 @@ export async function prepareDatabase(db: Db, specs: readonly MongoCollectionSpe
 async function prepareCollection(
   db: Db,
   spec: MongoCollectionSpec,
-  isThere: { validator?: Document } | undefined,
+  stored: CollectionInfo | undefined,
 ): Promise<void> {
-  if (!isThere) {
+  if (!stored) {
     await db.createCollection(spec.name).catch((error: { code?: number }) => {
       if (error.code !== 48) throw error; // NamespaceExists: another process was faster
     });
   }
-  if (spec.validator && !isDeepStrictEqual(isThere?.validator, spec.validator)) {
-    await validate(db, spec.name, spec.validator);
-  }
-  if (isThere && (await isNewlyDerived(db, spec))) await putRight(db, spec);
+  if (spec.validator) await validate(db, spec.name, spec.validator, stored?.options);
+  if (stored && (await isNewlyDerived(db, spec))) await putRight(db, spec);
   if (spec.indexes?.length) {
     await db.collection(spec.name).createIndexes(
       spec.indexes.map(({ key, partial, ...options }) => ({
@@ -189,11 +187,15 @@ async function prepareCollection(
 }
 
 /**
- * Gives a collection its validator. That takes its lock alone: behind a transaction that a dead process left open it would
- * wait for a minute, and everybody who writes behind it. So it waits for moments only, again and again.
+ * Gives a collection its validator, unless it has it. Changing it locks the whole collection: behind a transaction that a
+ * dead process left open that would wait for a minute, and everybody who writes behind it. So it waits for moments only,
+ * again and again.
  */
-async function validate(db: Db, name: string, validator: Document): Promise<void> {
-  const change = { collMod: name, validator, validationLevel: 'strict', maxTimeMS: lockWaitMs };
+async function validate(db: Db, name: string, validator: Document, stored: Document = {}): Promise<void> {
+  const wanted = { validator, validationLevel: 'strict' };
+  const present = { validator: stored.validator, validationLevel: stored.validationLevel };
+  if (isDeepStrictEqual(present, wanted)) return;
+  const change = { collMod: name, ...wanted, maxTimeMS: lockWaitMs };
   for (let attempt = 1; ; attempt += 1) {
     try {
       await db.command(change);

@@ -8,18 +8,24 @@ import type { Queues } from './queue.ts';
 /** So long after its step's time a call is in its queue, as a rule; and so much do clocks differ. */
 const addedWithinMs = 2_000;
 
+interface TurnsOptions {
+  actors: Actors;
+  queues: Queues;
+  clock: Clock;
+}
+
 /**
  * Which calls only wait for their turn in a long queue: added again, they would make it longer still. It is told by what
  * came before them and waits there still; one that got lost is seen to be when its turn has passed.
  */
 export class Turns {
-  readonly #options: { actors: Actors; queues: Queues; clock: Clock };
+  readonly #options: TurnsOptions;
   /** By queues; each is asked for once in a round. */
   readonly #sinces = new Map<string, Promise<number>>();
   /** Redis has lost what it had, and not all is armed again yet: nobody waits. */
   wasEmptied = false;
 
-  constructor(options: { actors: Actors; queues: Queues; clock: Clock }) {
+  constructor(options: TurnsOptions) {
     this.#options = options;
   }
 
